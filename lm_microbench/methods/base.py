@@ -1,0 +1,161 @@
+"""The contract of every selection method."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+import numpy.typing as npt
+
+from lm_microbench import __version__
+from lm_microbench.estimators import Estimator
+from lm_microbench.names import unknown
+from lm_microbench.responses import ResponseMatrix
+from lm_microbench.subset import Provenance, Subset
+
+REGISTRY: dict[str, type[Method]] = {}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a method decides: positions of the chosen items, ascending, and their estimator."""
+
+    chosen: npt.NDArray[np.intp]
+    estimator: Estimator
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way to choose items, and to estimate the full score from answers to them.
+
+    A subclass is a frozen dataclass in a file of its own; its fields are its options, its
+    class-level `name` registers it. It implements `_choose`, and `_prepare` where several sizes
+    can share work. The public `select` checks what goes in and what comes out.
+
+    A method sees its sources in a canonical order (models and items sorted by name), so the order
+    of rows and columns never matters. It is given random numbers and takes none from elsewhere.
+    """
+
+    name: ClassVar[str]
+    needs_responses: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Register the method by its name."""
+        super().__init_subclass__(**kwargs)
+        if "name" in cls.__dict__:
+            REGISTRY[cls.name] = cls
+
+    @final
+    def select(self, source: ResponseMatrix, size: int, *, rng: np.random.Generator) -> Subset:
+        """Return the subset of `size` items chosen from the answers of the source models.
+
+        Parameters
+        ----------
+        source : ResponseMatrix
+            Answers of the source models to all items of the benchmark.
+        size : int
+            Number of items to choose, 1 ... n_items.
+        rng : numpy.random.Generator
+            The only source of randomness.
+
+        Raises
+        ------
+        ValueError
+            If the size is not possible, or the method needs more source models.
+        """
+        return self.select_sizes(source, [size], rng=rng)[0]
+
+    @final
+    def select_sizes(
+        self, source: ResponseMatrix, sizes: Sequence[int], *, rng: np.random.Generator
+    ) -> list[Subset]:
+        """Return one subset for each size; each is what `select` alone would give."""
+        for size in sizes:
+            self._check(source, size)
+        canonical = _canonical(source)
+        seed = int(rng.integers(2**63))
+        prepared = self._prepare(canonical, np.random.default_rng([seed, 0]))
+        return [
+            self._subset(
+                canonical,
+                size,
+                self._choose(prepared, canonical, size, np.random.default_rng([seed, size])),
+            )
+            for size in sizes
+        ]
+
+    def options(self) -> dict[str, Any]:
+        """Return every option with its value."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    def _prepare(self, source: ResponseMatrix, rng: np.random.Generator) -> Any:
+        """Return work that all sizes share; nothing by default."""
+        return None
+
+    @abstractmethod
+    def _choose(
+        self, prepared: Any, source: ResponseMatrix, size: int, rng: np.random.Generator
+    ) -> Choice:
+        """Return the choice of `size` items."""
+
+    def _check(self, source: ResponseMatrix, size: int) -> None:
+        if not 1 <= size <= source.n_items:
+            raise ValueError(
+                f"size: {size} of {source.n_items} items; give a number from 1 to {source.n_items}"
+            )
+        if self.needs_responses and source.n_models < 2:
+            raise ValueError(
+                f"method {self.name}: needs the answers of at least 2 source models, "
+                f"got {source.n_models}"
+            )
+
+    def _subset(self, source: ResponseMatrix, size: int, choice: Choice) -> Subset:
+        chosen = np.asarray(choice.chosen)
+        if len(chosen) != size or (np.diff(chosen) <= 0).any() or chosen[-1] >= source.n_items:
+            raise RuntimeError(
+                f"method {self.name}: chose {chosen.tolist()} where {size} ascending were asked"
+            )
+        return Subset(
+            items=tuple(source.items[i] for i in chosen),
+            estimator=choice.estimator,
+            provenance=Provenance(
+                method=self.name,
+                options=self.options(),
+                size=size,
+                n_items=source.n_items,
+                sources=source.models if self.needs_responses else (),
+                package_version=__version__,
+            ),
+        )
+
+
+def get_method(name: str, **options: Any) -> Method:
+    """Return the method of that name with the given options.
+
+    Raises
+    ------
+    KeyError
+        For an unknown method, with the nearest names.
+    ValueError
+        For an option that the method does not have.
+    """
+    if name not in REGISTRY:
+        raise unknown("method", name, REGISTRY)
+    known = {f.name for f in dataclasses.fields(REGISTRY[name])}
+    for option in options:
+        if option not in known:
+            raise unknown(f"option of method {name}", option, known)
+    return REGISTRY[name](**options)
+
+
+def _canonical(source: ResponseMatrix) -> ResponseMatrix:
+    """Return the matrix with models and items sorted by name."""
+    models = np.argsort(np.array(source.models, dtype=object), kind="stable")
+    items = np.argsort(np.array(source.items, dtype=object), kind="stable")
+    if (np.diff(models) == 1).all() and (np.diff(items) == 1).all():
+        return source
+    return source.take(models=models, items=items)

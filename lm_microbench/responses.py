@@ -1,0 +1,316 @@
+"""ResponseMatrix: what every model answered to every item."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lm_microbench import files
+from lm_microbench.names import unknown
+
+FloatArray = npt.NDArray[np.float32]
+Selector = Sequence[str] | npt.NDArray[Any] | Sequence[int]
+
+SCHEMA_VERSION = 1
+_KEY = b"lm_microbench"
+_ITEM, _SUBTASK, _CONFIDENCE = "item", "subtask", "confidence:"
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseMatrix:
+    """Scores of models on items; immutable.
+
+    Parameters
+    ----------
+    scores : array, shape (n_models, n_items)
+        Score of each model on each item, a fraction in [0, 1]; NaN where the model did not answer.
+    models : sequence of str, length n_models
+    items : sequence of str, length n_items
+    subtasks : sequence of str, length n_items
+        The subtask of each item.
+    confidence : array, shape (n_models, n_items), optional
+        Probability that the model gave to the right choice; NaN where it is not known.
+    metadata : mapping of str to JSON values, optional
+        Where the answers come from; kept in the file.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a name occurs twice or is empty, or a value lies outside [0, 1].
+    """
+
+    scores: FloatArray
+    models: tuple[str, ...]
+    items: tuple[str, ...]
+    subtasks: tuple[str, ...]
+    confidence: FloatArray | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check every field and freeze the arrays."""
+        set_ = object.__setattr__
+        for name in ("models", "items", "subtasks"):
+            set_(self, name, tuple(map(str, getattr(self, name))))
+        shape = (len(self.models), len(self.items))
+        set_(self, "scores", _fractions("scores", self.scores, shape))
+        if self.confidence is not None:
+            set_(self, "confidence", _fractions("confidence", self.confidence, shape))
+        if len(self.subtasks) != shape[1]:
+            raise ValueError(
+                f"subtasks: {len(self.subtasks)} for {shape[1]} items; give one an item"
+            )
+        _check_names("models", self.models)
+        _check_names("items", self.items)
+        set_(self, "metadata", MappingProxyType(dict(self.metadata)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Support copying to worker processes (a mapping proxy alone cannot be sent)."""
+        return type(self), (
+            *(getattr(self, name) for name in ("scores", "models", "items", "subtasks")),
+            self.confidence,
+            dict(self.metadata),
+        )
+
+    @property
+    def n_models(self) -> int:
+        """Number of models."""
+        return len(self.models)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    def take(
+        self, *, models: Selector | None = None, items: Selector | None = None
+    ) -> ResponseMatrix:
+        """Return the matrix of the given models and items, in the given order.
+
+        Parameters
+        ----------
+        models, items : names, positions or a boolean mask, optional
+            All of them where None.
+
+        Raises
+        ------
+        KeyError
+            For a name that the matrix does not hold.
+        """
+        rows = _positions("model", models, self.models)
+        columns = _positions("item", items, self.items)
+
+        where = np.ix_(rows, columns)
+        return ResponseMatrix(
+            scores=self.scores[where],
+            models=tuple(self.models[i] for i in rows),
+            items=tuple(self.items[i] for i in columns),
+            subtasks=tuple(self.subtasks[i] for i in columns),
+            confidence=None if self.confidence is None else self.confidence[where],
+            metadata=self.metadata,
+        )
+
+    def join(self, other: ResponseMatrix) -> ResponseMatrix:
+        """Return this matrix with the models of `other` added; the items are joined by name.
+
+        Items that only one of the two knows are kept, unanswered (NaN) by the other's models.
+
+        Raises
+        ------
+        ValueError
+            If a model is in both, no item is in both, or an item has two different subtasks.
+        """
+        both = set(self.models) & set(other.models)
+        if both:
+            raise ValueError(f"join: model {min(both)!r} is in both matrices; rename or drop one")
+        subtasks = dict(zip(self.items, self.subtasks, strict=True))
+        if not subtasks.keys() & set(other.items):
+            raise ValueError("join: the matrices share no item; are they of the same benchmark?")
+        for item, subtask in zip(other.items, other.subtasks, strict=True):
+            if subtasks.setdefault(item, subtask) != subtask:
+                raise ValueError(f"join: item {item!r} is in {subtasks[item]!r} and in {subtask!r}")
+        items = tuple(subtasks)
+        known = (self.confidence is not None) or (other.confidence is not None)
+        return ResponseMatrix(
+            scores=np.vstack([_spread(m.scores, m.items, items) for m in (self, other)]),
+            models=self.models + other.models,
+            items=items,
+            subtasks=tuple(subtasks.values()),
+            confidence=np.vstack(
+                [_spread(m.confidence, m.items, items, m.n_models) for m in (self, other)]
+            )
+            if known
+            else None,
+            metadata={**other.metadata, **self.metadata},
+        )
+
+    def coverage(self) -> npt.NDArray[np.float64]:
+        """Return the share of items that each model answered, shape (n_models,)."""
+        answered = ~np.isnan(self.scores)
+        return np.asarray(answered.sum(axis=1) / max(self.n_items, 1), dtype=np.float64)
+
+    def accuracy(self) -> npt.NDArray[np.float64]:
+        """Return each model's mean score over the items it answered, shape (n_models,).
+
+        NaN for a model that answered nothing.
+        """
+        answered = ~np.isnan(self.scores)
+        total = np.where(answered, self.scores, 0).sum(axis=1, dtype=np.float64)
+        count = answered.sum(axis=1)
+        return np.divide(total, count, out=np.full(self.n_models, np.nan), where=count > 0)
+
+    def save(self, path: Path | str) -> None:
+        """Write one Parquet file: a row an item, a column a model; atomically.
+
+        Columns: `item`, `subtask`, one of each model's scores (null where not answered) and, where
+        confidences are known, `confidence:<model>`. Any Parquet reader opens it.
+        """
+        columns: dict[str, Any] = {_ITEM: list(self.items), _SUBTASK: list(self.subtasks)}
+        columns |= {m: _column(self.scores[i]) for i, m in enumerate(self.models)}
+        if self.confidence is not None:
+            columns |= {
+                _CONFIDENCE + m: _column(self.confidence[i]) for i, m in enumerate(self.models)
+            }
+        note = {
+            "schema": SCHEMA_VERSION,
+            "models": list(self.models),
+            "confidence": self.confidence is not None,
+            "metadata": dict(self.metadata),
+        }
+        table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(note).encode()})
+        with files.atomic(Path(path)) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    @classmethod
+    def load(cls, path: Path | str) -> ResponseMatrix:
+        """Return the matrix that `save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it is not a Parquet file of ours, its schema is newer, or its content is invalid.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file; make it with `lm-microbench collect`")
+        try:
+            table = pq.read_table(path)
+        except pa.ArrowException as error:
+            raise ValueError(f"{path}: not a Parquet file ({_first_line(error)})") from None
+        note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+        if not isinstance(note, dict) or "models" not in note:
+            raise ValueError(
+                f"{path}: a Parquet file, but not a response matrix of lm-microbench; "
+                "make one with `lm-microbench collect`"
+            )
+        if note["schema"] > SCHEMA_VERSION:
+            raise ValueError(
+                f"{path}: schema {note['schema']} is newer than this version reads "
+                f"({SCHEMA_VERSION}); upgrade lm-microbench"
+            )
+        try:
+            return cls._of_table(table, note)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def _of_table(cls, table: pa.Table, note: Mapping[str, Any]) -> ResponseMatrix:
+        models = note["models"]
+
+        def rows(prefix: str) -> FloatArray:
+            columns = [table.column(prefix + m).to_numpy() for m in models]
+            return np.array(columns, dtype=np.float32).reshape(len(models), table.num_rows)
+
+        return cls(
+            scores=rows(""),
+            models=tuple(models),
+            items=tuple(table.column(_ITEM).to_pylist()),
+            subtasks=tuple(table.column(_SUBTASK).to_pylist()),
+            confidence=rows(_CONFIDENCE) if note["confidence"] else None,
+            metadata=note["metadata"],
+        )
+
+
+def _fractions(name: str, values: npt.ArrayLike, shape: tuple[int, int]) -> FloatArray:
+    array = np.array(values, dtype=np.float32, order="C")
+    if array.shape != shape:
+        raise ValueError(
+            f"{name}: shape {array.shape}, but there are {shape[0]} models and {shape[1]} items"
+        )
+    outside = (array < 0) | (array > 1)
+    if outside.any():
+        model, item = np.argwhere(outside)[0]
+        raise ValueError(
+            f"{name}: {array[model, item]} (model {model}, item {item}) is outside [0, 1]; "
+            "give fractions, not points"
+        )
+    array.setflags(write=False)
+    return array
+
+
+def _check_names(kind: str, names: Sequence[str]) -> None:
+    twice = next((name for name, n in Counter(names).items() if n > 1), None)
+    if twice is not None:
+        raise ValueError(f"{kind}: {twice!r} occurs twice; names must be distinct")
+    if "" in names:
+        raise ValueError(f"{kind}: a name is empty")
+    if kind == "models" and (bad := {_ITEM, _SUBTASK} & set(names)):
+        raise ValueError(
+            f"models: {min(bad)!r} is the name of a column of the file; rename the model"
+        )
+
+
+def _positions(kind: str, wanted: Selector | None, names: Sequence[str]) -> npt.NDArray[np.intp]:
+    if wanted is None:
+        return np.arange(len(names))
+    chosen = np.asarray(wanted)
+    if chosen.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if chosen.dtype == bool:
+        return np.flatnonzero(chosen)
+    if chosen.dtype.kind in "iu":
+        return chosen.astype(np.intp)
+    index = {name: i for i, name in enumerate(names)}
+    missing = next((name for name in wanted if name not in index), None)
+    if missing is not None:
+        raise unknown(kind, str(missing), names)
+    return np.array([index[str(name)] for name in wanted], dtype=np.intp)
+
+
+def _spread(
+    values: FloatArray | None, items: Sequence[str], onto: Sequence[str], n_models: int = 0
+) -> FloatArray:
+    """Return `values` with its columns put where `onto` names them, NaN elsewhere."""
+    wide = np.full((n_models if values is None else len(values), len(onto)), np.nan, np.float32)
+    if values is not None:
+        wide[:, _positions("item", list(items), onto)] = values
+    return wide
+
+
+def _column(values: FloatArray) -> pa.Array:
+    return pa.array(values, type=pa.float32(), from_pandas=True)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def concatenate(matrices: Iterable[ResponseMatrix]) -> ResponseMatrix:
+    """Return all models of several matrices in one, joined by item (see `ResponseMatrix.join`)."""
+    result: ResponseMatrix | None = None
+    for matrix in matrices:
+        result = matrix if result is None else result.join(matrix)
+    if result is None:
+        raise ValueError("no response matrix was given")
+    return result

@@ -1,0 +1,185 @@
+"""Subset: chosen items, how answers to them estimate the full score, and their provenance."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lm_microbench import files
+from lm_microbench.benchmark import Location, one_line
+from lm_microbench.estimators import Array, Estimator
+
+SCHEMA_VERSION = 1
+
+
+class Documents(BaseModel):
+    """Where the chosen items' documents were when the subset was built; one entry an item.
+
+    Parameters
+    ----------
+    tasks : tuple of str
+        Leaf task that owns each document.
+    positions : tuple of int
+        Position of each document within its leaf task.
+    contents : tuple of str
+        Hash of each document's content (see `Benchmark.content_hash`).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    tasks: tuple[str, ...]
+    positions: tuple[int, ...]
+    contents: tuple[str, ...]
+
+    @classmethod
+    def of(cls, locations: tuple[Location, ...]) -> Documents:
+        """Return the documents of the given items."""
+        return cls(
+            tasks=tuple(x.task for x in locations),
+            positions=tuple(x.position for x in locations),
+            contents=tuple(x.content for x in locations),
+        )
+
+
+class Provenance(BaseModel):
+    """Where a subset comes from; enough to make it again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    method: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    size: int
+    seed: int | None = None
+    benchmark: str | None = None
+    n_items: int
+    sources: tuple[str, ...] = ()
+    source_sha256: str | None = None
+    package_version: str
+    date: str | None = None
+
+
+class Subset(BaseModel):
+    """Chosen items of a benchmark with the estimator of its full score; immutable.
+
+    Parameters
+    ----------
+    items : tuple of str
+        Distinct item names, sorted.
+    estimator : Estimator
+        Numbers that turn answers to `items`, in that order, into an estimate.
+    provenance : Provenance
+    documents : Documents, optional
+        Known once the subset was built for a benchmark that lm_eval can run.
+    reliability : dict, optional
+        How far the subset can be trusted, as measured when it was built.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    schema_version: int = SCHEMA_VERSION
+    items: tuple[str, ...] = Field(min_length=1)
+    estimator: Estimator
+    provenance: Provenance
+    documents: Documents | None = None
+    reliability: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Subset:
+        twice = next((item for item, n in Counter(self.items).items() if n > 1), None)
+        if twice is not None:
+            raise ValueError(f"item {twice!r} occurs twice")
+        if list(self.items) != sorted(self.items):
+            raise ValueError("items are not sorted")
+        if self.estimator.size != len(self.items):
+            raise ValueError(f"{self.estimator.size} weights for {len(self.items)} items")
+        for name, values in self.documents or ():
+            if len(values) != len(self.items):
+                raise ValueError(f"documents.{name}: {len(values)} for {len(self.items)} items")
+        return self
+
+    @property
+    def size(self) -> int:
+        """Number of chosen items."""
+        return len(self.items)
+
+    def estimate(self, scores: npt.ArrayLike) -> Array:
+        """Return the estimated full score of each model, clipped to [0, 1], shape (n_models,).
+
+        Parameters
+        ----------
+        scores : array, shape (n_models, n_chosen) or (n_chosen,)
+            Answers to `items`, in that order; NaN where one is missing.
+        """
+        return np.clip(self.raw_estimate(scores), 0.0, 1.0)
+
+    def raw_estimate(self, scores: npt.ArrayLike) -> Array:
+        """Return the estimate before clipping; a regression can leave [0, 1]."""
+        return self.estimator.estimate(self._checked(scores))
+
+    def standard_error(self, scores: npt.ArrayLike) -> Array:
+        """Return each estimate's standard error, shape (n_models,); NaN where none is known."""
+        return self.estimator.standard_error(self._checked(scores))
+
+    def weights(self) -> Array:
+        """Return the weight of each item in the estimate, shape (n_chosen,)."""
+        return self.estimator.item_weights()
+
+    def with_(self, **changes: Any) -> Subset:
+        """Return a copy with some fields changed, checked again."""
+        return type(self)(**{**dict(self), **changes})
+
+    def save(self, path: Path | str) -> None:
+        """Write the manifest: JSON with one line for each part, atomically."""
+        files.write_text(Path(path), self.to_json())
+
+    def to_json(self) -> str:
+        """Return the manifest's text."""
+        lines = [
+            f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+            for key, value in self.model_dump(mode="json").items()
+        ]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def load(cls, path: Path | str) -> Subset:
+        """Return the subset that a manifest holds.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it is not valid JSON, has a newer schema, or its content is wrong.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such manifest; `lm-microbench build` writes one")
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}: not a JSON file ({one_line(error)})") from None
+        if not isinstance(raw, Mapping) or "schema_version" not in raw:
+            raise ValueError(f"{path}: not a manifest of lm-microbench (no schema_version)")
+        version = raw["schema_version"]
+        if not isinstance(version, int) or version > SCHEMA_VERSION:
+            raise ValueError(
+                f"{path}: schema_version {version!r} is newer than this version reads "
+                f"({SCHEMA_VERSION}); upgrade lm-microbench"
+            )
+        try:
+            return cls.model_validate(raw)
+        except ValidationError as error:
+            raise ValueError(f"{path}: {one_line(error)}; build the subset again") from None
+
+    def _checked(self, scores: npt.ArrayLike) -> Array:
+        answers = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+        if answers.ndim != 2 or answers.shape[1] != self.size:
+            raise ValueError(
+                f"scores: shape {answers.shape}, but the subset has {self.size} items; "
+                "give one column an item, in the order of `items`"
+            )
+        return answers
