@@ -166,7 +166,9 @@ class ResponseMatrix:
         answered = ~np.isnan(self.scores)
         total = np.where(answered, self.scores, 0).sum(axis=1, dtype=np.float64)
         count = answered.sum(axis=1)
-        return np.divide(total, count, out=np.full(self.n_models, np.nan), where=count > 0)
+        mean = np.full(self.n_models, np.nan)
+        np.divide(total, count, out=mean, where=count > 0)
+        return mean
 
     def save(self, path: Path | str) -> None:
         """Write one Parquet file: a row an item, a column a model; atomically.
