@@ -59,7 +59,7 @@ class Benchmark(BaseModel):
 
     Parameters
     ----------
-    task : str
+    base : str
         The lm_eval task or group; also the benchmark's name.
     subtask, item : rules
         An item is named `<subtask>/<key>`; a later copy of the same name gets `#2`, `#3`.
@@ -74,7 +74,7 @@ class Benchmark(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    task: str
+    base: str
     subtask: SubtaskRule
     item: ItemRule
     content: tuple[str, ...] = Field(min_length=1)
@@ -86,7 +86,7 @@ class Benchmark(BaseModel):
     @property
     def name(self) -> str:
         """The benchmark's name: that of its lm_eval task."""
-        return self.task
+        return self.base
 
     @classmethod
     def read(cls, path: Path) -> Benchmark:
@@ -153,7 +153,7 @@ class Benchmark(BaseModel):
     def _value(self, doc: Mapping[str, Any], name: str) -> Any:
         if name not in doc:
             raise ValueError(
-                f"{self.task}: a document has no field {name!r} "
+                f"{self.base}: a document has no field {name!r} "
                 f"(it has: {', '.join(map(str, doc))}); the data set has "
                 "another version than benchmark.yaml describes"
             )

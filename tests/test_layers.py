@@ -7,8 +7,8 @@ import lm_microbench
 
 ORDER = [
     "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
-    "estimators", "subset", "methods", "pairs", "study", "compare", "plan", "task", "registry",
-    "callback", "report", "cli",
+    "estimators", "subset", "methods", "pairs", "study", "compare", "plan", "leaves", "task",
+    "registry", "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 
