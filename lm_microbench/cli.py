@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -41,6 +43,76 @@ def _options(
 
 # ---- build --------------------------------------------------------------------------------------
 
+
+@app.command()
+def build(
+    responses: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Response matrix of the source models (from `collect`); "
+            "not needed by `random` and `stratified`."
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="Name, or path of a benchmark.yaml.")
+    ] = "",
+    method: Annotated[str, typer.Option("--method", "-m", help="How items are chosen.")] = "",
+    size: Annotated[
+        list[int] | None, typer.Option("--size", "-k", help="Number of items; may be repeated.")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="Of the method: NAME=VALUE; may repeat.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same subset.")] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the task's two files.")
+    ] = Path(),
+) -> None:
+    """Choose a subset and write it as an lm_eval task: `<name>.json` and `<name>.yaml`.
+
+    Example: `lm-microbench build -b mmlu_pro -m stratified -k 25 --seed 7 -o mytasks`, then
+    `LM_MICROBENCH_PATH=mytasks lm_eval --tasks mmlu_pro_micro25_stratified ...`
+    """
+    from lm_microbench import build as building
+    from lm_microbench import files
+    from lm_microbench.benchmark import load_benchmark
+    from lm_microbench.methods import get_method
+    from lm_microbench.registry import write_task
+    from lm_microbench.responses import ResponseMatrix
+
+    _require("--benchmark", benchmark)
+    _require("--method", method)
+    _require("--size", size)
+    subsets = building.build(
+        load_benchmark(benchmark),
+        get_method(method, **_options_of(option or [])),
+        size or [],
+        source=None if responses is None else ResponseMatrix.load(responses),
+        source_sha256=None if responses is None else files.sha256(responses),
+        seed=seed,
+    )
+    for subset in subsets:
+        entry = write_task(subset, output)
+        typer.echo(f"{entry.name}: {subset.size} of {subset.provenance.n_items} items in {output}")
+
+
+@app.command()
+def items(
+    benchmark: Annotated[str, typer.Argument(help="Name, or path of a benchmark.yaml.")],
+) -> None:
+    """Make a benchmark's table of items from its data, as lm_eval loads it.
+
+    Example: `lm-microbench items mybenchmark/benchmark.yaml`
+    """
+    from lm_microbench.benchmark import ITEMS_FILE, load_benchmark
+    from lm_microbench.leaves import item_table
+
+    found = load_benchmark(benchmark)
+    table = item_table(found)
+    table.save(found.home / ITEMS_FILE)
+    typer.echo(f"{found.home / ITEMS_FILE}: {len(table.items)} items")
+
+
 # ---- study --------------------------------------------------------------------------------------
 
 # ---- compare ------------------------------------------------------------------------------------
@@ -48,6 +120,92 @@ def _options(
 # ---- plan ---------------------------------------------------------------------------------------
 
 # ---- list, path, register -----------------------------------------------------------------------
+
+
+@app.command("list")
+def list_tasks(
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", "-b", help="Only the tasks of this one.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
+) -> None:
+    """List the micro-tasks that lm_eval can run.
+
+    Example: `lm-microbench list --benchmark mmlu_pro`
+    """
+    from lm_microbench import registry
+    from lm_microbench.benchmark import load_benchmark
+
+    if benchmark is not None:
+        benchmark = load_benchmark(benchmark).name
+    rows = [registry.describe(entry) for entry in registry.tasks()]
+    rows = [row for row in rows if benchmark in (None, row["benchmark"])]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    _table(["task", "size", "of", "method", "sources"], [list(row.values())[1:] for row in rows])
+
+
+@app.command()
+def path() -> None:
+    """Print the folder of our tasks, for `lm_eval --include_path`.
+
+    Example: `lm_eval run --include_path $(lm-microbench path) --tasks bbh_micro25_random ...`
+    """
+    from lm_microbench.folders import own_tasks
+
+    typer.echo(own_tasks())
+
+
+@app.command()
+def register() -> None:
+    """Make plain `lm_eval` find our tasks in this environment (installation does it already)."""
+    from lm_microbench import registry
+
+    typer.echo(f"{registry.register()}: lm_eval now finds the tasks of lm-microbench")
+
+
+@app.command()
+def unregister() -> None:
+    """Undo `register`: lm_eval is as it was; use `--include_path $(lm-microbench path)` then."""
+    from lm_microbench import registry
+
+    taken = registry.unregister()
+    typer.echo(f"{', '.join(map(str, taken))}: taken away" if taken else "was not registered")
+
+
+def _require(option: str, value: object) -> None:
+    if not value:
+        raise ValueError(f"{option}: missing; see `lm-microbench {sys.argv[1]} --help`")
+
+
+def _options_of(pairs: list[str]) -> dict[str, Any]:
+    """Return the options that NAME=VALUE pairs give; a value is JSON where it can be read so."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--option: {pair!r}; write NAME=VALUE")
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> None:
+    """Print a table: drawn on a terminal, tab-separated in a pipe."""
+    from rich.console import Console
+    from rich.table import Table
+
+    if not sys.stdout.isatty():
+        for row in [head, *rows]:
+            typer.echo("\t".join(map(str, row)))
+        return
+    table = Table(*head)
+    for row in rows:
+        table.add_row(*map(str, row))
+    Console().print(table)
 
 
 def main() -> None:

@@ -89,7 +89,7 @@ def find_documents(
         if benchmark.content_hash(docs[position]) != content:
             raise ValueError(
                 f"{benchmark.name}: the content of item {item!r} (document {position} of {task}) "
-                "is not what the subset was built from; the data set changed: build the subset again"
+                "is not what it was when the subset was built; build the subset again"
             )
         found.append((position, docs[position]))
     return found

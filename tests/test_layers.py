@@ -6,9 +6,9 @@ from pathlib import Path
 import lm_microbench
 
 ORDER = [
-    "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
-    "estimators", "subset", "methods", "pairs", "study", "compare", "plan", "leaves", "task",
-    "registry", "callback", "report", "cli",
+    "__init__", "_autoload", "names", "files", "folders", "responses", "benchmark", "readers",
+    "irt", "estimators", "subset", "methods", "pairs", "study", "compare", "plan", "build",
+    "leaves", "task", "registry", "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 

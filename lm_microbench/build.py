@@ -1,0 +1,82 @@
+"""Building a micro-benchmark: a method's choice, tied to the documents that lm_eval will run."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import numpy as np
+
+from lm_microbench.benchmark import Benchmark
+from lm_microbench.methods import Method
+from lm_microbench.responses import ResponseMatrix
+from lm_microbench.subset import Documents, Subset
+
+
+def build(
+    benchmark: Benchmark,
+    method: Method,
+    sizes: Sequence[int],
+    *,
+    source: ResponseMatrix | None = None,
+    source_sha256: str | None = None,
+    seed: int = 0,
+) -> list[Subset]:
+    """Return one subset of a benchmark for each size, ready to be written as a micro-task.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+        Its item table says where each item's document lies.
+    method : Method
+    sizes : sequence of int
+    source : ResponseMatrix, optional
+        Answers of the source models to every item; not needed by methods that sample.
+    source_sha256 : str, optional
+        Hash of the file that `source` came from, for the record.
+    seed : int
+        The same seed gives the same subsets.
+
+    Raises
+    ------
+    ValueError
+        If the method needs answers and none are given, or they are not of this benchmark.
+    """
+    source = _source(benchmark, method, source)
+    table = benchmark.items()
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    built = []
+    for subset in method.select_sizes(source, sizes, rng=np.random.default_rng(seed)):
+        provenance = subset.provenance.model_copy(
+            update={
+                "seed": seed,
+                "benchmark": benchmark.name,
+                "source_sha256": source_sha256 if method.needs_responses else None,
+                "date": today,
+            }
+        )
+        documents = Documents.of(table.find(subset.items))
+        built.append(subset.with_(provenance=provenance, documents=documents))
+    return built
+
+
+def _source(benchmark: Benchmark, method: Method, source: ResponseMatrix | None) -> ResponseMatrix:
+    """Return the source models' answers to all items, or a matrix of no models."""
+    table = benchmark.items()
+    if source is None or not method.needs_responses:
+        if method.needs_responses:
+            raise ValueError(
+                f"method {method.name}: needs the answers of source models; give a response matrix "
+                "(`lm-microbench collect` makes one)"
+            )
+        empty = np.empty((0, len(table.items)), dtype=np.float32)
+        return ResponseMatrix(empty, (), table.items, table.subtasks)
+    extra = sorted(set(source.items) - set(table.items))
+    missing = sorted(set(table.items) - set(source.items))
+    if extra or missing:
+        example = (extra or missing)[0]
+        raise ValueError(
+            f"{benchmark.name}: the response matrix has {len(extra)} items that the benchmark "
+            f"lacks and lacks {len(missing)} of it (such as {example!r}); collect it again"
+        )
+    return source
