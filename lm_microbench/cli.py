@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,6 +117,88 @@ def items(
 
 # ---- study --------------------------------------------------------------------------------------
 
+
+@app.command("study")
+def study_command(
+    responses: Annotated[
+        str, typer.Argument(help="Response matrix: .parquet, .csv, .csv.gz or .npz.")
+    ],
+    methods: Annotated[
+        str, typer.Option("--methods", "-m", help="a,b; with options a:NAME=VALUE.")
+    ] = "",
+    sizes: Annotated[str, typer.Option("--sizes", "-k", help="Numbers of examples: 10,25.")] = "",
+    sources: Annotated[
+        str, typer.Option(help="Number of source models, or several: 10,300. Default: up to 300.")
+    ] = "",
+    targets: Annotated[int, typer.Option(help="Number of target models.")] = 50,
+    target_mode: Annotated[
+        str, typer.Option(help="random; top: the best models, with weaker sources; list.")
+    ] = "random",
+    target_models: Annotated[
+        str, typer.Option(help="For --target-mode list: a,b, or a file with one name a line.")
+    ] = "",
+    trials: Annotated[int, typer.Option(help="Number of repetitions.")] = 50,
+    split: Annotated[
+        str, typer.Option(help="half: choose from one half of the items; none: from all.")
+    ] = "half",
+    subset: Annotated[
+        str, typer.Option(help="Check this micro-task or manifest instead of methods.")
+    ] = "",
+    level: Annotated[float, typer.Option(help="Agreement that counts as consistent.")] = 0.8,
+    threshold: Annotated[
+        float, typer.Option(help="Difference of interest, a fraction: 0.02 is 2 points.")
+    ] = 0.02,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Trials side by side.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the tables; a killed study continues."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The tables as JSON, fractions.")] = False,
+) -> None:
+    """Measure how reliably methods, or one subset, rank models they were not built from.
+
+    Example: `lm-microbench study responses.parquet -m random,stratified -k 10,25,100 -o study`
+
+    Another: `lm-microbench study responses.parquet --subset mmlu_pro_micro25_stratified`
+    """
+    import warnings
+
+    from lm_microbench.readers import read_responses
+    from lm_microbench.registry import find_subset
+    from lm_microbench.study import check_subset, study
+
+    matrix = read_responses(responses)
+    if subset:
+        if methods or sizes:
+            raise ValueError("--subset: checks one subset; leave --methods and --sizes out")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # printed from the result's notes below
+            result = check_subset(matrix, find_subset(subset), seed=seed)
+    else:
+        _require("--methods", methods)
+        _require("--sizes", sizes)
+        with _progress("trials", output) as progress:
+            result = study(
+                matrix,
+                methods=[_method_of(text) for text in methods.split(",")],
+                sizes=_integers("--sizes", sizes),
+                n_sources=_integers("--sources", sources) if sources else None,
+                n_targets=targets,
+                trials=trials,
+                target_mode=target_mode,  # type: ignore[arg-type]  # checked by the study
+                targets=_names_of(target_models),
+                split=split,  # type: ignore[arg-type]
+                seed=seed,
+                n_jobs=jobs,
+                folder=output,
+                progress=progress,
+            )
+    if output is not None:
+        result.save(output, level=level, threshold=threshold)
+    _show_study(result, level, threshold, as_json)
+
+
 # ---- compare ------------------------------------------------------------------------------------
 
 # ---- plan ---------------------------------------------------------------------------------------
@@ -172,6 +256,68 @@ def unregister() -> None:
 
     taken = registry.unregister()
     typer.echo(f"{', '.join(map(str, taken))}: taken away" if taken else "was not registered")
+
+
+def _show_study(result: Any, level: float, threshold: float, as_json: bool) -> None:
+    """Print what a study found."""
+    from lm_microbench import report
+
+    for note in result.notes:
+        typer.echo(f"warning: {note}", err=True)
+    if as_json:
+        frames = {"mdad": result.mdad(level), "estimation": result.estimation(threshold)}
+        tables = {name: json.loads(x.to_json(orient="records")) for name, x in frames.items()}
+        typer.echo(json.dumps({**tables, "notes": list(result.notes)}, indent=1))
+        return
+    _table(*report.study_table(result, level=level, threshold=threshold))
+    for sentence in report.study_sentences(result, level=level, threshold=threshold):
+        typer.echo(sentence)
+
+
+@contextmanager
+def _progress(what: str, folder: Path | None) -> Iterator[Callable[[int, int], None]]:
+    """Yield what draws a progress bar on a terminal, and says where earlier work is continued."""
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        started = False
+
+        def advance(done: int, total: int) -> None:
+            nonlocal started
+            if done and not started:
+                typer.echo(f"{folder}: continued, {done} of {total} {what} were there", err=True)
+            started = True
+            bar.update(task, completed=done, total=total)
+
+        yield advance
+
+
+def _method_of(text: str) -> Any:
+    """Return the method that `name` or `name:OPTION=VALUE:OPTION=VALUE` describes."""
+    from lm_microbench.methods import get_method
+
+    name, *options = text.strip().split(":")
+    return get_method(name, **_options_of(options))
+
+
+def _integers(option: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option}: {text!r}; give whole numbers, such as 10,25") from None
+
+
+def _names_of(text: str) -> list[str]:
+    """Return the names in a list with commas, or in a file with one a line."""
+    path = Path(text)
+    if text and path.is_file():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _require(option: str, value: object) -> None:

@@ -20,8 +20,6 @@ Integers = npt.NDArray[np.int64]
 BIN_WIDTH = 0.005
 LEVEL = 0.8
 MIN_PAIRS = 30
-N_RESAMPLES = 1000
-COVERAGE = 0.95
 
 # Scores of n items are whole numbers of 1/n, so two that differ do so by far more than this, and
 # two that are equal on paper differ by far less in floating point: 0.35 - 0.28 is 0.06999..., yet
@@ -114,11 +112,11 @@ class PairCounts:
 
     def agreement(self) -> Array:
         """Return the share of agreeing pairs, shape (n_rows, n_bins); NaN in an empty bin."""
-        return _ratio(self.agree, self.pairs)
+        return ratio(self.agree, self.pairs)
 
     def total_agreement(self) -> Array:
         """Return the share of agreeing pairs over all bins, shape (n_rows,)."""
-        return _ratio(self.agree.sum(axis=1), self.pairs.sum(axis=1))
+        return ratio(self.agree.sum(axis=1), self.pairs.sum(axis=1))
 
     def mdad(self, level: float = LEVEL) -> Array:
         """Return the minimum detectable ability difference, shape (n_rows,).
@@ -150,7 +148,7 @@ class PairCounts:
         if np.isnan(threshold):
             return np.full(len(self.pairs), np.nan)
         n = self._bins_below(threshold)
-        return _ratio(self.pairs[:, :n].sum(axis=1), self.pairs.sum(axis=1))
+        return ratio(self.pairs[:, :n].sum(axis=1), self.pairs.sum(axis=1))
 
     def wrong_within(self, threshold: float) -> Array:
         """Return the share, among pairs closer than `threshold`, ranked wrongly, shape (n_rows,).
@@ -159,7 +157,7 @@ class PairCounts:
         """
         n = self._bins_below(threshold)
         near = self.pairs[:, :n].sum(axis=1)
-        return _ratio(near - self.agree[:, :n].sum(axis=1), near)
+        return ratio(near - self.agree[:, :n].sum(axis=1), near)
 
     def _bins_below(self, threshold: float) -> int:
         return round(threshold / self.width)
@@ -232,45 +230,7 @@ def mean_absolute_error(reference: npt.ArrayLike, estimate: npt.ArrayLike) -> Ar
     s, e = map(np.atleast_2d, _both(reference, estimate))
     error = np.abs(e - s)
     known = ~np.isnan(error)
-    return _ratio(np.where(known, error, 0).sum(axis=1), known.sum(axis=1))
-
-
-def trial_weights(
-    n_trials: int, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
-) -> Integers:
-    """Return how often each trial is drawn in each resample, shape (n_resamples, n_trials).
-
-    A bootstrap over trials, not over pairs: pairs of one trial share models and items, and are
-    not independent.
-    """
-    shares = np.full(n_trials, 1 / n_trials)
-    return rng.multinomial(n_trials, shares, size=n_resamples).astype(np.int64)
-
-
-def interval(
-    resampled: npt.ArrayLike, *, coverage: float = COVERAGE, never: bool = False
-) -> tuple[Array, Array]:
-    """Return the lower and upper percentile of resampled figures, over their first axis.
-
-    Parameters
-    ----------
-    resampled : array, shape (n_resamples, ...)
-    coverage : float
-        Share of the resamples inside the interval.
-    never : bool
-        What NaN means. True, for a MDAD: a level that is never reached, more than any number, so
-        that a bound can be NaN. False: the figure is not known in that resample, which is left out.
-    """
-    values = np.sort(np.asarray(resampled, dtype=np.float64), axis=0)  # NaN come last
-    known = np.full(values.shape[1:], len(values)) if never else (~np.isnan(values)).sum(axis=0)
-    tail = (1 - coverage) / 2
-    bounds = []
-    for share in (tail, 1 - tail):
-        # The smallest value with at least that share of values at or below it: MDADs are edges
-        # of bins, and so is this.
-        at = np.clip(np.ceil(share * known - TOLERANCE).astype(np.int64) - 1, 0, None)
-        bounds.append(np.take_along_axis(values, at[None], axis=0)[0])
-    return bounds[0], bounds[1]
+    return ratio(np.where(known, error, 0).sum(axis=1), known.sum(axis=1))
 
 
 def _both(reference: npt.ArrayLike, estimate: npt.ArrayLike) -> tuple[Array, Array]:
@@ -299,11 +259,11 @@ def _sign_matrix(values: Array, known: npt.NDArray[np.bool_]) -> Array:
 def _cosine(x: Array, y: Array) -> Array:
     product = np.einsum("ij,ij->i", x, y)
     lengths = np.einsum("ij,ij->i", x, x) * np.einsum("ij,ij->i", y, y)
-    return _ratio(product, np.sqrt(lengths))
+    return ratio(product, np.sqrt(lengths))
 
 
-def _ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> Array:
-    """Return part / whole, NaN where the whole is 0."""
+def ratio(part: npt.ArrayLike, whole: npt.ArrayLike) -> Array:
+    """Return part / whole as fractions, NaN where the whole is 0."""
     whole = np.asarray(whole, dtype=np.float64)
     result: Array = np.full(whole.shape, np.nan)
     np.divide(np.asarray(part, dtype=np.float64), whole, out=result, where=whole > 0)

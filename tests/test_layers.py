@@ -7,8 +7,8 @@ import lm_microbench
 
 ORDER = [
     "__init__", "_autoload", "names", "files", "folders", "responses", "benchmark", "readers",
-    "irt", "estimators", "subset", "methods", "pairs", "study", "compare", "plan", "build",
-    "leaves", "task", "registry", "callback", "report", "cli",
+    "irt", "estimators", "subset", "methods", "pairs", "resampling", "trials", "results", "study",
+    "compare", "plan", "build", "leaves", "task", "registry", "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lm_microbench import pairs
+from lm_microbench import pairs, resampling
 from lm_microbench.pairs import PairCounts, Verdict, count_pairs
 
 NAN = np.nan
@@ -163,24 +163,24 @@ def test_weigh_repeats_trials():
 
 
 def test_trial_weights_every_resample_has_as_many_trials():
-    weights = pairs.trial_weights(50, np.random.default_rng(0), 200)
+    weights = resampling.trial_weights(50, np.random.default_rng(0), 200)
     assert weights.shape == (200, 50)
     assert (weights.sum(axis=1) == 50).all()
 
 
 def test_interval_of_known_values_is_their_percentiles():
     # 100 values 1 ... 100: 2.5 % lie at or below 3 (2 would be 2 %), 97.5 % at or below 98.
-    low, high = pairs.interval(np.arange(1, 101))
+    low, high = resampling.interval(np.arange(1, 101))
     assert (low, high) == (3, 98)
 
 
 def test_interval_never_reached_is_more_than_any_number():
     values = np.r_[np.full(95, 0.02), np.full(5, NAN)]
-    low, high = pairs.interval(values, never=True)
+    low, high = resampling.interval(values, never=True)
     assert low == 0.02
     assert np.isnan(high)
-    assert pairs.interval(values)[1] == 0.02
-    assert np.isnan(pairs.interval(np.full(10, NAN))[0])
+    assert resampling.interval(values)[1] == 0.02
+    assert np.isnan(resampling.interval(np.full(10, NAN))[0])
 
 
 @pytest.mark.parametrize("share_missing", [0.0, 0.1])
@@ -235,8 +235,8 @@ def test_agreement_mdad_and_interval_of_61250_pairs_are_fast():
         result = count_pairs(s, e)
         pooled = result.pool()
         pooled.agreement(), pooled.mdad()
-        resampled = result.weigh(pairs.trial_weights(50, rng))
-        pairs.interval(resampled.mdad(), never=True)
+        resampled = result.weigh(resampling.trial_weights(50, rng))
+        resampling.interval(resampled.mdad(), never=True)
         fastest = min(fastest, time.perf_counter() - start)
     # 50 ms is the aim; a busy machine is given four times that before the test calls it broken.
     assert fastest < 0.2

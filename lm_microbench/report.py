@@ -1,0 +1,83 @@
+"""What people read: tables and sentences in points (x 100); nothing else prints points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from lm_microbench.pairs import LEVEL
+from lm_microbench.results import KEYS, THRESHOLD, StudyResult
+
+Table = tuple[list[str], list[list[str]]]
+
+
+def points(fraction: float, *, digits: int = 1, none: str = "-") -> str:
+    """Return a fraction as points, such as `3.5`; `none` where it is NaN."""
+    return none if math.isnan(fraction) else f"{100 * fraction:.{digits}f}"
+
+
+def study_table(
+    result: StudyResult, *, level: float = LEVEL, threshold: float = THRESHOLD
+) -> Table:
+    """Return head and rows of the table of a study; MDAD, error, tau and shares in points."""
+    frame = _joined(result, level, threshold)
+    several = frame["n_sources"].nunique() > 1
+    head = ["method", *(["sources"] if several else []), "size", "scores", "MDAD", "95 %"]
+    head += ["sustained", "error", "tau", "agreement", f"wrong<{100 * threshold:g}"]
+    rows = []
+    for row in frame.to_dict("records"):
+        low, high = (points(row[f"mdad_{end}"], none="never") for end in ("low", "high"))
+        cells = [row["method"], *([str(row["n_sources"])] if several else []), str(row["size"])]
+        cells += [row["reference"], points(row["mdad"], none="never"), f"{low} to {high}"]
+        cells += [points(row["mdad_sustained"], none="never"), points(row["error"])]
+        cells += [points(row[x], digits=0) for x in ("kendall_tau", "agreement", "wrong_within")]
+        rows.append(cells)
+    return head, rows
+
+
+def study_sentences(
+    result: StudyResult, *, level: float = LEVEL, threshold: float = THRESHOLD
+) -> list[str]:
+    """Return one plain sentence for each method: what its smallest subset can be trusted with.
+
+    Against the items that the subset was chosen from; for the largest number of sources.
+    """
+    frame = _joined(result, level, threshold)
+    frame = frame[frame["reference"] != "unseen"]
+    frame = frame[frame["n_sources"] == frame["n_sources"].max()]
+    return [
+        _sentence(rows.loc[rows["size"].idxmin()].to_dict(), level, threshold)
+        for _, rows in frame.groupby("method", sort=False, observed=True)
+    ]
+
+
+def _sentence(row: dict[str, Any], level: float, threshold: float) -> str:
+    first, held = row["mdad"], row["mdad_sustained"]
+    share = f"{100 * level:g} %"
+    if math.isnan(first):
+        ranks = f"ranks no pairs of these models consistently ({share} rightly), however different"
+    elif math.isnan(held):
+        ranks = (
+            f"ranks no pairs of these models consistently: {share} of the pairs near "
+            f"{100 * first:g} points apart are ranked rightly, but fewer of some further apart"
+        )
+    else:
+        ranks = (
+            f"ranks pairs {100 * first:g} points apart consistently ({share} rightly); "
+            f"{100 * row['share_below_mdad']:.3g} % of the pairs of these models are closer"
+        )
+    wrong = ""
+    if not math.isnan(row["wrong_within"]):
+        wrong = (
+            f"; {100 * row['wrong_within']:.3g} % of pairs within {100 * threshold:g} points "
+            "would be ranked wrongly"
+        )
+    return f"At {row['size']} examples `{row['method']}` {ranks}{wrong}."
+
+
+def _joined(result: StudyResult, level: float, threshold: float) -> pd.DataFrame:
+    error = result.estimation(threshold).drop(columns="n_trials")
+    frame: pd.DataFrame = result.mdad(level).merge(error, on=list(KEYS), validate="1:1")
+    return frame

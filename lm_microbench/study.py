@@ -1,0 +1,359 @@
+"""Study: repeated trials of methods on models and items that they have not seen.
+
+The protocol is that of "How Reliable is Language Model Micro-Benchmarking?" (arXiv 2510.08730),
+with targets better than every source (`top`) added. This module has the only loop over trials.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import logging
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
+
+from lm_microbench import __version__, files
+from lm_microbench.methods import Method, get_method
+from lm_microbench.names import unknown
+from lm_microbench.responses import ResponseMatrix
+from lm_microbench.results import (
+    TRIALS_FILE,
+    StudyResult,
+    read_settings,
+    read_trials,
+    tabulate,
+    write_settings,
+)
+from lm_microbench.subset import Subset
+from lm_microbench.trials import Outcome, SharedMatrix, Split, TargetMode, TrialDesign, run_trial
+
+N_SOURCES, N_TARGETS, N_TRIALS = 300, 50, 50
+
+Progress = Callable[[int, int], None]
+
+log = logging.getLogger(__name__)
+
+
+def study(
+    matrix: ResponseMatrix,
+    *,
+    methods: Sequence[str | Method],
+    sizes: Sequence[int],
+    n_sources: int | Sequence[int] | None = None,
+    n_targets: int = N_TARGETS,
+    trials: int = N_TRIALS,
+    target_mode: TargetMode = "random",
+    targets: Sequence[str] = (),
+    split: Split = "half",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    folder: Path | str | None = None,
+    progress: Progress | None = None,
+) -> StudyResult:
+    """Return how reliably methods rank and score models that they were not built from.
+
+    Every trial draws target models, source models from the others, and half the items of every
+    subtask; each method chooses items from the seen half by the sources' answers; its estimates
+    of the targets are held against their scores on the seen and on the unseen half. All methods,
+    sizes and source counts see the same draws; adding one, another `n_jobs`, or another order of
+    models and items changes no number.
+
+    Parameters
+    ----------
+    matrix : ResponseMatrix
+    methods : sequence of str or Method
+        Names, or methods with their options.
+    sizes : sequence of int
+        Numbers of items to choose.
+    n_sources : int or sequence of int, optional
+        Number of source models; several are studied side by side. None: 300, or all that are left
+        where there are fewer.
+    n_targets : int
+        Number of target models; for `target_mode="list"` all the named ones are used.
+    trials : int
+    target_mode, split, seed
+        See `TrialDesign`.
+    targets : sequence of str
+        The target models, for `target_mode="list"`.
+    n_jobs : int, optional
+        Number of trials side by side, as joblib counts; None: what `joblib.parallel_config` says,
+        or 1. Any joblib backend will do, Dask and Ray among them.
+    folder : path, optional
+        Where finished trials are kept, and the result saved; an interrupted study continues there.
+    progress : callable, optional
+        Called with the numbers of finished and of all trials, first with those kept.
+
+    Raises
+    ------
+    ValueError
+        If the matrix cannot give these draws, a size is above the seen half, a model answered
+        nothing, or the folder holds another study.
+    KeyError
+        For an unknown method, mode or target model, with the nearest names.
+    """
+    chosen = [m if isinstance(m, Method) else get_method(m) for m in methods]
+    labels = [label(method) for method in chosen]
+    _check_matrix(matrix)
+    design = _design(matrix, n_sources, n_targets, target_mode, targets, split, seed)
+    matrix = _sorted(matrix)
+    design.check(matrix)
+    _check_request(labels, sizes, trials, design, matrix.n_items)
+    settings = _settings(matrix, design, chosen, sizes)
+    store = _Kept(None if folder is None else Path(folder), settings)
+    done = store.read(trials)
+    missing = [t for t in range(trials) if t not in done]
+    n_kept = len(done)
+    if n_kept:
+        log.info("%s: continuing a study, %d of %d trials are kept", folder, n_kept, trials)
+    report = progress or (lambda finished, total: None)
+    report(n_kept, trials)
+    for outcome in _run(matrix, design, chosen, sizes, missing, n_jobs):
+        done[outcome.trial] = store.keep(
+            outcome.trial, tabulate(outcome, labels, design.n_sources, sizes, design.references)
+        )
+        report(len(done), trials)
+    table = pa.concat_tables([done[t] for t in sorted(done)]).unify_dictionaries()
+    result = StudyResult(table, settings, n_kept=n_kept)
+    if folder is not None:
+        result.save(folder)
+        store.clear()
+    return result
+
+
+def check_subset(matrix: ResponseMatrix, subset: Subset, *, seed: int = 0) -> StudyResult:
+    """Return how reliably one fixed subset ranks and scores models it was not built from.
+
+    The figures are those of `study`, with one trial: all models that are not among the subset's
+    sources, held against their full scores. Where every model is a source (or all but one), all
+    are used, with a warning. The intervals are over models.
+
+    Raises
+    ------
+    KeyError
+        If the matrix lacks an item of the subset.
+    ValueError
+        If it has fewer than two models, or one that answered nothing.
+    """
+    _check_matrix(matrix)
+    matrix = _sorted(matrix)
+    index = {item: i for i, item in enumerate(matrix.items)}
+    absent = next((item for item in subset.items if item not in index), None)
+    if absent is not None:
+        raise unknown("item of the subset", absent, index, hint="the matrix lacks it")
+    sources = set(subset.provenance.sources)
+    names = [name for name in matrix.models if name not in sources]
+    notes = []
+    if len(names) < 2:
+        notes.append(
+            f"{matrix.n_models - len(names)} of {matrix.n_models} models are sources of the subset;"
+            " all are used, and the figures are too good"
+        )
+        names = list(matrix.models)
+    if len(names) < 2:
+        raise ValueError(f"matrix: {len(names)} model; a pair needs at least 2")
+    if subset.provenance.n_items != matrix.n_items:
+        notes.append(
+            f"the subset was chosen from {subset.provenance.n_items} items, the matrix has "
+            f"{matrix.n_items}; the figures are for the latter"
+        )
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    targets = matrix.take(models=names)
+    answers = targets.scores[:, [index[item] for item in subset.items]]
+    outcome = Outcome(
+        0,
+        targets.models,
+        targets.accuracy()[None],
+        subset.estimate(answers)[None, None, None],
+        subset.standard_error(answers)[None, None, None],
+    )
+    table = tabulate(outcome, [subset.provenance.method], [len(sources)], [subset.size], ["full"])
+    settings = {
+        "subset": subset.provenance.model_dump(mode="json"),
+        "matrix_sha256": _fingerprint(matrix),
+        "seed": seed,
+        "package_version": __version__,
+    }
+    return StudyResult(table, settings, tuple(notes))
+
+
+def label(method: Method) -> str:
+    """Return what a result calls a method: its name, with the options that are not the default."""
+    changed = {
+        f.name: getattr(method, f.name)
+        for f in dataclasses.fields(method)
+        if f.default is dataclasses.MISSING or getattr(method, f.name) != f.default
+    }
+    inner = ", ".join(f"{name}={value}" for name, value in changed.items())
+    return f"{method.name}({inner})" if inner else method.name
+
+
+def _run(
+    matrix: ResponseMatrix, design: TrialDesign, methods: Sequence[Method], sizes: Sequence[int],
+    trials: Sequence[int], n_jobs: int | None,
+) -> Any:  # fmt: skip
+    """Return an iterable of the outcomes of trials, as they finish where the backend can."""
+    # Ray's backend, for one, can only give all at the end; then nothing is kept on the way.
+    backend, _ = get_active_backend()
+    as_they_finish = getattr(backend, "supports_return_generator", False)
+    how = "generator_unordered" if as_they_finish else "list"
+    shared, sizes = SharedMatrix.of(matrix), tuple(sizes)
+    work = delayed(run_trial)
+    return Parallel(n_jobs=n_jobs, return_as=how)(
+        work(shared, design.draw(matrix, t), design, methods, sizes, t) for t in trials
+    )
+
+
+class _Kept:
+    """Trials of an unfinished study in its folder, a file each; nothing where there is none."""
+
+    def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.settings = settings
+
+    def read(self, trials: int) -> dict[int, pa.Table]:
+        """Return the kept trials; claims an empty folder for this study."""
+        if self.folder is None:
+            return {}
+        there = {k: v for k, v in read_settings(self.folder).items() if k != "notes"}
+        if not there:
+            write_settings(self.folder, self.settings)
+            return {}
+        for key in [*self.settings, *there]:
+            if there.get(key) != self.settings.get(key):
+                raise ValueError(
+                    f"{self.folder}: holds another study ({key}: {_short(there.get(key))}, asked "
+                    f"for {_short(self.settings.get(key))}); give another folder, or delete it"
+                )
+        kept: dict[int, pa.Table] = {}
+        whole = self.folder / TRIALS_FILE
+        for path in [*([whole] if whole.is_file() else []), *sorted(self._parts.glob("*.parquet"))]:
+            table = read_trials(path)
+            numbers = table.column("trial").to_numpy()
+            kept |= {int(t): table.filter(pa.array(numbers == t)) for t in np.unique(numbers)}
+        if any(t >= trials for t in kept):
+            raise ValueError(
+                f"{self.folder}: holds {max(kept) + 1} trials of this study, asked for {trials}; "
+                "ask for as many, or give another folder"
+            )
+        return kept
+
+    def keep(self, trial: int, table: pa.Table) -> pa.Table:
+        """Write one trial's rows, and return them."""
+        if self.folder is not None:
+            with files.atomic(self._parts / f"trial-{trial:05d}.parquet") as temporary:
+                pq.write_table(table, temporary, compression="zstd")
+        return table
+
+    def clear(self) -> None:
+        """Remove the files of single trials: the study is saved as a whole."""
+        for path in self._parts.glob("*.parquet"):
+            path.unlink()
+        if self._parts.is_dir():
+            self._parts.rmdir()
+
+    @property
+    def _parts(self) -> Path:
+        return (self.folder or Path()) / "unfinished"
+
+
+def _design(
+    matrix: ResponseMatrix, n_sources: int | Sequence[int] | None, n_targets: int,
+    target_mode: TargetMode, targets: Sequence[str], split: Split, seed: int,
+) -> TrialDesign:  # fmt: skip
+    named = tuple(targets)
+    if bool(named) != (target_mode == "list"):
+        raise ValueError(
+            f"targets: {len(named)} named with target_mode {target_mode!r}; "
+            "name models with 'list', and only with it"
+        )
+    if named:
+        n_targets = len(set(named))
+    if seed < 0:
+        raise ValueError(f"seed: {seed} is negative; give 0 or more")
+    counts = (n_sources,) if isinstance(n_sources, int) else tuple(n_sources or ())
+    design = TrialDesign(counts or (1,), n_targets, target_mode, named, split, seed)
+    if n_sources is None:
+        design.check(matrix)
+        left = len(design.candidates(matrix)[1]) - (n_targets if target_mode == "random" else 0)
+        design = dataclasses.replace(design, n_sources=(min(N_SOURCES, left),))
+    return design
+
+
+def _check_matrix(matrix: ResponseMatrix) -> None:
+    if not matrix.n_models or not matrix.n_items:
+        raise ValueError(
+            f"matrix: {matrix.n_models} models and {matrix.n_items} items; it is empty"
+        )
+    silent = np.flatnonzero(matrix.coverage() == 0)
+    if len(silent):
+        raise ValueError(f"matrix: model {matrix.models[silent[0]]!r} answered nothing; drop it")
+
+
+def _check_request(
+    labels: Sequence[str], sizes: Sequence[int], trials: int, design: TrialDesign, n_items: int
+) -> None:
+    for name, values in (("methods", labels), ("sizes", sizes), ("n_sources", design.n_sources)):
+        twice = next((v for v, n in Counter(values).items() if n > 1), None)
+        if not values or twice is not None:
+            fault = "none is given" if not values else f"{twice} is given twice"
+            raise ValueError(f"{name}: {fault}; give one or more, each once")
+    if trials < 1:
+        raise ValueError(f"trials: {trials}; give 1 or more")
+    seen = design.n_seen(n_items)
+    wrong = next((size for size in sizes if not 1 <= size <= seen), None)
+    if wrong is not None:
+        where = "the seen half has" if design.split == "half" else "there are"
+        raise ValueError(f"sizes: {wrong}, but {where} {seen} items; give 1 to {seen}")
+
+
+def _settings(
+    matrix: ResponseMatrix, design: TrialDesign, methods: Sequence[Method], sizes: Sequence[int]
+) -> dict[str, Any]:
+    """Return what two studies must have in common to share trials, as JSON holds it."""
+    return {
+        "methods": [{"name": m.name, **m.options()} for m in methods],
+        "sizes": list(map(int, sizes)),
+        "n_sources": list(map(int, design.n_sources)),
+        "n_targets": design.n_targets,
+        "target_mode": design.target_mode,
+        "targets": sorted(set(design.targets)),
+        "split": design.split,
+        "seed": design.seed,
+        "n_models": matrix.n_models,
+        "n_items": matrix.n_items,
+        "matrix_sha256": _fingerprint(matrix),
+        "package_version": __version__,
+    }
+
+
+def _sorted(matrix: ResponseMatrix) -> ResponseMatrix:
+    """Return the matrix with models and items sorted by name: their order must not matter."""
+    models = sorted(range(matrix.n_models), key=matrix.models.__getitem__)
+    items = sorted(range(matrix.n_items), key=matrix.items.__getitem__)
+    return matrix.take(models=models, items=items)
+
+
+def _fingerprint(matrix: ResponseMatrix) -> str:
+    digest = hashlib.sha256()
+    for names in (matrix.models, matrix.items, matrix.subtasks):
+        digest.update("\0".join(names).encode("utf-8", "surrogatepass") + b"\0\0")
+    for array in (matrix.scores, matrix.confidence):
+        if array is not None:
+            # One bit pattern for NaN, so that equal matrices have equal fingerprints.
+            digest.update(np.where(np.isnan(array), np.float32(-1), array).tobytes())
+    return digest.hexdigest()
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
