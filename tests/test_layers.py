@@ -7,8 +7,9 @@ import lm_microbench
 
 ORDER = [
     "__init__", "_autoload", "names", "files", "folders", "responses", "benchmark", "readers",
-    "irt", "estimators", "subset", "methods", "pairs", "resampling", "trials", "results", "study",
-    "compare", "plan", "build", "leaves", "task", "registry", "callback", "report", "cli",
+    "irt", "clusters", "estimators", "subset", "methods", "pairs", "reliability", "resampling",
+    "trials", "results", "study", "compare", "plan", "build", "leaves", "task", "registry",
+    "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 

@@ -152,6 +152,22 @@ def get_method(name: str, **options: Any) -> Method:
     return REGISTRY[name](**options)
 
 
+def filled(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Return the values with each missing one (NaN) replaced by its item's mean.
+
+    An item that nobody answered gets the mean of all answers, or 0.5 where there are none.
+    """
+    wide = values.astype(np.float64)
+    known = ~np.isnan(wide)
+    if known.all():
+        return wide
+    wide[~known] = 0.0
+    overall = wide.sum() / known.sum() if known.any() else 0.5
+    count = known.sum(axis=0)
+    mean = np.where(count > 0, wide.sum(axis=0) / np.maximum(count, 1), overall)
+    return np.where(known, wide, mean)
+
+
 def _canonical(source: ResponseMatrix) -> ResponseMatrix:
     """Return the matrix with models and items sorted by name."""
     models = np.argsort(np.array(source.models, dtype=object), kind="stable")

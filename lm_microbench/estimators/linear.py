@@ -1,9 +1,4 @@
-"""From answers on a subset to an estimate of the full score.
-
-An estimator is a small set of numbers, kept in a subset's manifest, so that a run needs no source
-data. Every estimator has `estimate(scores)` and `standard_error(scores)`; `scores` has shape
-(n_models, n_chosen), its columns in the order of the subset's items.
-"""
+"""Linear estimators, and the standard errors of probability samples."""
 
 from __future__ import annotations
 
@@ -102,6 +97,11 @@ class LinearEstimator(BaseModel):
         """Number of chosen items."""
         return len(self.weights)
 
+    @property
+    def knows_its_error(self) -> bool:
+        """Whether the standard error holds by design, without trust in a model."""
+        return self.design is not None
+
     def item_weights(self) -> Array:
         """Return the weight of each chosen item, shape (n_chosen,)."""
         return np.asarray(self.weights, dtype=np.float64)
@@ -132,9 +132,6 @@ class LinearEstimator(BaseModel):
             return self.intercept + value
         total = math.fsum(weights[known])
         return self.intercept + (value * math.fsum(weights) / total if total else math.nan)
-
-
-Estimator = LinearEstimator
 
 
 def mean_estimator(

@@ -1,0 +1,42 @@
+"""From answers on a subset to an estimate of the full score.
+
+An estimator is a small set of numbers, kept in a subset's manifest, so that a run needs no source
+data. Every estimator has `estimate(scores)` and `standard_error(scores)`; `scores` has shape
+(n_models, n_chosen), its columns in the order of the subset's items. `knows_its_error` says whether
+that standard error holds without trust in a model.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from lm_microbench.estimators.irt import (
+    GpIrtEstimator,
+    MixtureCurve,
+    PIrtEstimator,
+    TabulatedCurve,
+    curve_of,
+)
+from lm_microbench.estimators.linear import (
+    Array,
+    Finite,
+    LinearEstimator,
+    SampleDesign,
+    mean_estimator,
+)
+
+Estimator = Annotated[LinearEstimator | PIrtEstimator | GpIrtEstimator, Field(discriminator="kind")]
+
+__all__ = [
+    "Array",
+    "Estimator",
+    "Finite",
+    "GpIrtEstimator",
+    "LinearEstimator",
+    "MixtureCurve",
+    "PIrtEstimator",
+    "SampleDesign",
+    "TabulatedCurve",
+    "curve_of",
+    "mean_estimator",
+]
