@@ -177,7 +177,7 @@ def ability(items: ItemParameters, scores: npt.ArrayLike) -> Ability:
         for _ in range(_NEWTON_STEPS):
             trial = theta + step
             trial_value = _log_posterior(items, answers, known, trial)
-            better = (trial_value >= value) & ~moved
+            better = (trial_value >= value - _TOLERANCE * (1 + np.abs(value))) & ~moved
             theta[better], value[better] = trial[better], trial_value[better]
             moved |= better
             if moved.all() or np.abs(step[~moved]).max() < _TOLERANCE:

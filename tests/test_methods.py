@@ -221,7 +221,7 @@ from test_methods import CASES, VARIANTS, matrix, two_parameter
 from lm_microbench.methods import select
 found = {{}}
 for name, options in VARIANTS:
-    for source in (matrix(two_parameter(40, 400)), CASES["duplicate items"](), CASES["fractions"]()):
+    for source in (matrix(two_parameter(30, 150)), CASES["duplicate items"](), CASES["fractions"]()):
         subset = select(source, name, 25, seed=2, **options)
         found.setdefault(f"{{name}} {{options}}", []).append(subset.items)
 print(json.dumps(found))
