@@ -6,9 +6,9 @@ from pathlib import Path
 import lm_microbench
 
 ORDER = [
-    "__init__", "_autoload", "names", "files", "folders", "responses", "benchmark", "readers",
-    "irt", "clusters", "estimators", "subset", "methods", "pairs", "reliability", "resampling",
-    "trials", "results", "study", "compare", "plan", "build", "leaves", "task", "registry",
+    "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
+    "clusters", "estimators", "subset", "methods", "pairs", "reliability", "resampling", "trials",
+    "results", "study", "compare", "plan", "build", "leaves", "task", "registry", "_autoload",
     "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent

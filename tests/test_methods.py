@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -221,7 +222,8 @@ from test_methods import CASES, VARIANTS, matrix, two_parameter
 from lm_microbench.methods import select
 found = {{}}
 for name, options in VARIANTS:
-    for source in (matrix(two_parameter(30, 150)), CASES["duplicate items"](), CASES["fractions"]()):
+    large = matrix(two_parameter(30, 150))
+    for source in (large, CASES["duplicate items"](), CASES["fractions"]()):
         subset = select(source, name, 25, seed=2, **options)
         found.setdefault(f"{{name}} {{options}}", []).append(subset.items)
 print(json.dumps(found))
@@ -238,7 +240,7 @@ def test_select_another_process_and_number_of_threads_gives_the_same_items():
         if kernel:
             environment["OPENBLAS_CORETYPE"] = kernel
         run = subprocess.run(
-            [sys.executable, "-c", PROGRAM.format(folder=os.path.dirname(__file__))],
+            [sys.executable, "-c", PROGRAM.format(folder=str(Path(__file__).parent))],
             env=environment,
             capture_output=True,
             text=True,
