@@ -43,6 +43,71 @@ def _options(
 
 # ---- collect ------------------------------------------------------------------------------------
 
+
+@app.command()
+def collect(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Runs of lm_eval (folders, searched recursively, or samples files).",
+            metavar="SRC...",
+        ),
+    ],
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="Name, or path of a benchmark.yaml.")
+    ] = "",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The response matrix (Parquet).")
+    ] = Path("responses.parquet"),
+    report: Annotated[
+        Path | None, typer.Option(help="Write the whole reading report to this file (JSON).")
+    ] = None,
+    conflict: Annotated[
+        str, typer.Option(help="Where two answers of one model differ: refuse, newest or drop.")
+    ] = "refuse",
+    min_coverage: Annotated[
+        float, typer.Option(help="Models that answered a smaller share of their items leave.")
+    ] = 1.0,
+    merge_duplicates: Annotated[
+        bool, typer.Option("--merge-duplicates", help="Items of the same content become one.")
+    ] = False,
+    rename: Annotated[
+        list[str] | None, typer.Option(help="A model's new name: OLD=NEW; may be repeated.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Files read at once.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Collect what models answered, from where it lies, into one response matrix.
+
+    Example: `lm-microbench collect runs/ --benchmark mmlu_pro -o responses.parquet`
+    """
+    from lm_microbench.benchmark import load_benchmark
+    from lm_microbench.readers import ConflictError, Rules, read_lm_eval
+
+    _require("--benchmark", benchmark)
+    rules = Rules(
+        conflict=conflict,  # type: ignore[arg-type]
+        min_coverage=min_coverage,
+        merge_duplicates=merge_duplicates,
+        rename=_renames(rename or []),
+    )
+    with _byte_bar("reading") as progress:
+        try:
+            matrix, reading = read_lm_eval(
+                sources, load_benchmark(benchmark), rules=rules, jobs=jobs, progress=progress
+            )
+        except ConflictError as error:
+            if report is not None:
+                error.report.save(report)
+            raise
+    matrix.save(output)
+    if report is not None:
+        reading.save(report)
+    typer.echo(json.dumps(reading.to_dict()) if as_json else reading.summary())
+    if not as_json:
+        typer.echo(f"{output}: {matrix.n_models} models, {matrix.n_items} items")
+
+
 # ---- build --------------------------------------------------------------------------------------
 
 
@@ -337,6 +402,30 @@ def _options_of(pairs: list[str]) -> dict[str, Any]:
         except json.JSONDecodeError:
             options[name] = value
     return options
+
+
+def _renames(pairs: list[str]) -> dict[str, str]:
+    """Return the new name of every model that OLD=NEW pairs name."""
+    names = {}
+    for pair in pairs:
+        old, equals, new = pair.rpartition("=")
+        if not (old and equals and new):
+            raise ValueError(f"--rename: {pair!r}; write OLD=NEW")
+        names[old] = new
+    return names
+
+
+@contextmanager
+def _byte_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows bytes done of bytes in all: a bar on a terminal, else nothing."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
+        task = p.add_task(what, total=None)
+        yield lambda done, total: p.update(task, completed=done, total=total)
 
 
 def _table(head: list[str], rows: list[list[Any]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -87,23 +87,23 @@ def _check_names(model: str, answers: Sequence[Answers], report: ReadingReport) 
 
 
 def _variants(answers: Sequence[Answers], report: ReadingReport) -> list[list[Answers]]:
-    """Return the runs by settings; of each group, only those of the best kind there is."""
-    regular = [x for x in answers if x.kind != MICRO]
-    have = {_key(x, version=False) for x in regular if x.kind != LIMIT}
-    micro = [x for x in answers if x.kind == MICRO]
-    for x in micro:
-        if _key(x, version=False) in have:
-            report.notes.append(f"{x.label}: a micro run set aside; the model has a full run")
-    groups = _grouped(regular, lambda x: _key(x, version=True))
-    result = []
-    for group in groups:
-        best = [x for x in group if x.kind != LIMIT] or group
-        for x in group:
+    """Return the runs by settings; of each group, only those of the best kind there is.
+
+    A micro-task has a version of its own, so it meets the base's runs by the other settings.
+    """
+    groups: list[list[Answers]] = []
+    for same in _grouped(answers, lambda x: _key(x, version=False)):
+        best = next(
+            found
+            for kinds in ((FULL, PARTIAL), (MICRO,), (LIMIT,))
+            if (found := [x for x in same if x.kind in kinds])
+        )
+        for x in same:
             if x not in best:
-                report.notes.append(f"{x.label}: a --limit run set aside; it is never mixed")
-        result.append(best)
-    left = [x for x in micro if _key(x, version=False) not in have]
-    return result + _grouped(left, lambda x: ("micro", *_key(x, version=False)))
+                report.notes.append(f"{x.label}: a {x.kind} run set aside; it is never mixed")
+        micro = best[0].kind == MICRO
+        groups += [best] if micro else _grouped(best, lambda x: _key(x, version=True))
+    return groups
 
 
 def _key(x: Answers, *, version: bool) -> tuple[str, ...]:
@@ -120,17 +120,18 @@ def _grouped(
 
 
 def _labelled(model: str, variants: Sequence[list[Answers]]) -> list[tuple[str, list[Answers]]]:
-    """Return a name for each variant: the model's, with the settings in which they differ."""
-    if len(variants) == 1:
-        return [(model, variants[0])]
-    facts: list[Mapping[str, str]] = [
-        {**group[0].settings, "run": MICRO if group[0].kind == MICRO else group[0].kind}
-        for group in variants
-    ]
-    keys = [k for k in facts[0] if len({f[k] for f in facts}) > 1]
-    kinds = {f["run"] for f in facts}
-    if MICRO not in kinds and LIMIT not in kinds and len(keys) > 1 and "run" in keys:
-        keys.remove("run")
+    """Return a name for each variant: the model's, with the settings that tell them apart."""
+    facts = [group[0].settings for group in variants]
+    keys: list[str] = []
+    for key in facts[0]:
+        before = len({tuple(f[k] for k in keys) for f in facts})
+        if (
+            before < len(variants)
+            and len({tuple(f[k] for k in [*keys, key]) for f in facts}) > before
+        ):
+            keys.append(key)
+    if not keys:
+        return [(model, group) for group in variants]
     labels = [", ".join(f"{k}={f[k]}" for k in keys) for f in facts]
     return [(f"{model} [{label}]", v) for label, v in zip(labels, variants, strict=True)]
 

@@ -104,14 +104,14 @@ class Run:
         config = self.results.get("config")
         config = config if isinstance(config, Mapping) else {}
         return {
-            "backend": str(config.get("model") or UNKNOWN),
-            "model_args": self._other_args(),
-            "num_fewshot": _common(self._shots(task) for task in tasks),
-            "task_version": _common(_get(self.results, "versions", task) for task in tasks),
             "chat_template": _switch(self.results, "chat_template"),
+            "num_fewshot": _common(self._shots(task) for task in tasks),
             "system_instruction": _switch(self.results, "system_instruction"),
-            "fewshot_as_multiturn": _switch(self.results, "fewshot_as_multiturn"),
+            "model_args": self._other_args(),
             "gen_kwargs": _switch(config, "gen_kwargs"),
+            "fewshot_as_multiturn": _switch(self.results, "fewshot_as_multiturn"),
+            "backend": str(config.get("model") or UNKNOWN),
+            "task_version": _common(_get(self.results, "versions", task) for task in tasks),
         }
 
     @property
