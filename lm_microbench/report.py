@@ -61,7 +61,8 @@ def _sentence(row: dict[str, Any], level: float, threshold: float) -> str:
     elif math.isnan(held):
         ranks = (
             f"ranks no pairs of these models consistently: {share} of the pairs near "
-            f"{100 * first:g} points apart are ranked rightly, but fewer of some further apart"
+            f"{100 * first:g} points apart are ranked rightly, but fewer of some further apart, "
+            "or too few pairs are"
         )
     else:
         ranks = (
