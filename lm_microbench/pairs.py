@@ -101,13 +101,17 @@ class PairCounts:
                           self.width)  # fmt: skip
 
     def weigh(self, weights: Integers) -> PairCounts:
-        """Return one row of counts for each row of weights, shape (n_resamples, n_trials)."""
-        used = self.pairs.sum(axis=0) > 0
+        """Return one row of counts for each row of weights, shape (n_resamples, n_trials).
+
+        Bins above the last one with a pair are left out.
+        """
+        n = int(np.flatnonzero(self.pairs.sum(axis=0) > 0).max(initial=0)) + 1
         factors = weights.astype(np.float64)
-        pairs, agree = (np.zeros((len(weights), len(used)), dtype=np.int64) for _ in range(2))
         # Through floats, which BLAS multiplies; the counts are far below 2**53, so exact.
-        pairs[:, used] = np.rint(factors @ self.pairs[:, used].astype(np.float64))
-        agree[:, used] = np.rint(factors @ self.agree[:, used].astype(np.float64))
+        pairs, agree = (
+            np.rint(factors @ counts[:, :n].astype(np.float64)).astype(np.int64)
+            for counts in (self.pairs, self.agree)
+        )
         return PairCounts(pairs, agree, self.width)
 
     def agreement(self) -> Array:

@@ -142,7 +142,7 @@ class StudyResult:
         frames = []
         for cell in self.cells:
             r = self._resampled(cell)
-            used = r.counts.pairs[0] > 0
+            used = np.flatnonzero(r.counts.pairs[0] > 0)
             low, high = interval(r.count_draws.agreement()[:, used])
             columns = {
                 "bin_low": r.counts.edges[used],

@@ -160,6 +160,8 @@ def test_weigh_repeats_trials():
     weighed = result.weigh(np.array([[2, 0], [1, 1]]))
     assert weighed.pairs.tolist() == [[2, 4], [4, 6]]
     assert weighed.agree.tolist() == [[0, 4], [3, 3]]
+    empty = PairCounts(np.zeros((2, 3), int), np.zeros((2, 3), int)).weigh(np.array([[1, 1]]))
+    assert np.isnan(empty.mdad()).all()
 
 
 def test_trial_weights_every_resample_has_as_many_trials():
