@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Before lm_eval and datasets are imported anywhere: nothing may reach for a hub.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ["TQDM_DISABLE"] = "1"
 os.environ["LM_MICROBENCH_PATH"] = ""
 
 

@@ -44,11 +44,13 @@ def _rows(results):
     return {(task, row["doc_id"]): row for task, rows in samples for row in rows}
 
 
-def assert_same(micro_rows, full):
+def assert_same(micro_rows, full, ranked=False):
     assert micro_rows
     for row in micro_rows:
         note = row["doc"]["lm_microbench"]
         other = full[note["task"], note["position"]]
+        if ranked:  # lm_eval repeats a rank's last request so that all have the same number
+            row = {**row, "resps": [some[:1] for some in row["resps"]]}
         for key in SAME:
             assert row[key] == other[key], (note["item"], key)
         for metric in other["metrics"]:
@@ -95,7 +97,7 @@ def test_run_with_generation_settings_is_identical_to_the_ordinary_run(in_hub):
 def test_run_on_two_ranks_gives_the_same_rows_and_numbers(base, in_hub, full_run):
     task = f"{base}_micro25_stratified"
     alone, ranked = evaluate([task]), evaluate_on_ranks([task], 2)
-    assert_same(ranked["samples"][task], full_run(base))
+    assert_same(ranked["samples"][task], full_run(base), ranked=True)
     assert len(ranked["samples"][task]) == 25
     assert ranked["results"][task] == alone["results"][task]
 
