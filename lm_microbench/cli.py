@@ -266,6 +266,50 @@ def study_command(
 
 # ---- compare ------------------------------------------------------------------------------------
 
+
+@app.command("compare")
+def compare_command(
+    micro: Annotated[
+        list[Path], typer.Option("--micro", help="Runs of micro-tasks (folders); may be repeated.")
+    ],
+    full: Annotated[
+        list[Path],
+        typer.Option("--full", help="Full runs (folders) or response matrices (.parquet)."),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the tables (CSV).")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Files read at once.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="The tables as JSON, fractions.")] = False,
+) -> None:
+    """Compare micro runs with full runs of the same models: do they rank them alike?
+
+    Example: `lm-microbench compare --micro runs/ --full responses.parquet -o comparison`
+    """
+    from lm_microbench import report
+    from lm_microbench.benchmark import load_benchmark
+    from lm_microbench.compare import compare, read_full
+    from lm_microbench.readers import micro_runs
+    from lm_microbench.registry import find_subset
+
+    runs, _ = micro_runs(micro, jobs=jobs)
+    subsets = {run.task: find_subset(run.task) for run in runs}
+    names = {str(subset.provenance.benchmark) for subset in subsets.values()}
+    if len(names) > 1:
+        raise ValueError(f"--micro: runs of {', '.join(sorted(names))}; compare one at a time")
+    result = compare(runs, subsets, read_full(full, load_benchmark(names.pop()), jobs=jobs))
+    paths = [] if output is None else result.save(output)
+    if as_json:
+        typer.echo(report.comparison_json(result))
+        return
+    for head, rows in report.comparison_tables(result):
+        _table(head, rows)
+    for line in [*report.comparison_sentences(result), *result.notes]:
+        typer.echo(line)
+    if paths:
+        typer.echo(f"Tables: {', '.join(str(path) for path in paths)}")
+
+
 # ---- plan ---------------------------------------------------------------------------------------
 
 # ---- list, path, register -----------------------------------------------------------------------

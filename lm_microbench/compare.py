@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lm_microbench import files
+from lm_microbench.benchmark import Benchmark
 from lm_microbench.names import unknown
 from lm_microbench.pairs import (
     MIN_PAIRS,
@@ -22,8 +23,8 @@ from lm_microbench.pairs import (
     rank_correlations,
     verdicts,
 )
-from lm_microbench.readers.lm_eval import MicroRun
-from lm_microbench.responses import ResponseMatrix
+from lm_microbench.readers import MicroRun, read_lm_eval
+from lm_microbench.responses import ResponseMatrix, concatenate
 from lm_microbench.subset import Subset
 
 WORDS = {
@@ -110,6 +111,22 @@ def compare(
     return Comparison(**frames, notes=tuple(notes))
 
 
+def read_full(sources: Iterable[Path], benchmark: Benchmark, *, jobs: int = 1) -> ResponseMatrix:
+    """Return the full runs that response matrices (`.parquet`) and folders of runs hold.
+
+    Raises
+    ------
+    ValueError
+        If a file is not a response matrix, or a model occurs in two of the sources.
+    """
+    paths = [Path(source) for source in sources]
+    matrices = [ResponseMatrix.load(path) for path in paths if path.suffix == ".parquet"]
+    folders = [path for path in paths if path.suffix != ".parquet"]
+    if folders:
+        matrices.append(read_lm_eval(folders, benchmark, jobs=jobs)[0])
+    return concatenate(matrices)
+
+
 def _latest(runs: Iterable[MicroRun], notes: list[str]) -> dict[str, dict[str, MicroRun]]:
     """Return for each task the newest run of every model; runs of a part are left out."""
     found: dict[str, dict[str, MicroRun]] = {}
@@ -187,7 +204,9 @@ def _models_table(
     columns = ["task", "model", "size", "estimate", "standard_error", "full_score"]
     table = pd.DataFrame(rows, columns=columns)
     table["error"] = table["estimate"] - table["full_score"]
-    return table.sort_values(["full_score", "model"], ascending=[False, True], ignore_index=True)
+    order = {"by": ["full_score", "model"], "ascending": [False, True], "ignore_index": True}
+    ordered: pd.DataFrame = table.sort_values(**order)
+    return ordered
 
 
 _PAIR_COLUMNS = ["model_a", "model_b", "estimated_difference", "full_difference", "verdict"]
@@ -211,7 +230,8 @@ def _bins_table(task: str, counts: PairCounts) -> pd.DataFrame:
         "pairs": counts.pairs[0, some],
         "agreement": counts.agreement()[0, some],
     }
-    return pd.DataFrame(columns)
+    table: pd.DataFrame = pd.DataFrame(columns)
+    return table
 
 
 def _summary_table(task: str, reference: Any, estimate: Any, counts: PairCounts) -> pd.DataFrame:
@@ -229,7 +249,8 @@ def _summary_table(task: str, reference: Any, estimate: Any, counts: PairCounts)
         "spearman": rho[0],
         "error": mean_absolute_error(reference, estimate)[0],
     }
-    return pd.DataFrame([row])
+    table: pd.DataFrame = pd.DataFrame([row])
+    return table
 
 
 def _full_scores(full: ResponseMatrix) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pandas as pd
 
-from lm_microbench.pairs import LEVEL
+from lm_microbench.compare import WORDS, Comparison
+from lm_microbench.pairs import BIN_WIDTH, LEVEL, Verdict
 from lm_microbench.results import KEYS, THRESHOLD, StudyResult
 
 Table = tuple[list[str], list[list[str]]]
@@ -82,3 +84,61 @@ def _joined(result: StudyResult, level: float, threshold: float) -> pd.DataFrame
     error = result.estimation(threshold).drop(columns="n_trials")
     frame: pd.DataFrame = result.mdad(level).merge(error, on=list(KEYS), validate="1:1")
     return frame
+
+
+def comparison_tables(result: Comparison) -> list[Table]:
+    """Return the tables of a comparison: models, differences and the summary; in points."""
+    models = result.models.to_dict("records")
+    pairs = result.bins.to_dict("records")
+    return [
+        (
+            ["task", "model", "estimate", "+-", "full score", "error"],
+            [
+                [x["task"], x["model"], points(x["estimate"]), points(x["standard_error"]),
+                 points(x["full_score"]), points(x["error"])]
+                for x in models
+            ],
+        ),
+        (
+            ["task", "points apart", "pairs", "ranked alike"],
+            [
+                [x["task"], f"{points(x['difference'])} to {points(x['difference'] + BIN_WIDTH)}",
+                 str(x["pairs"]), f"{points(x['agreement'], digits=0)} %"]
+                for x in pairs
+            ],
+        ),
+        (
+            ["task", "models", "pairs", "ranked alike", "MDAD", "tau", "Spearman", "error"],
+            [
+                [x["task"], str(x["n_models"]), str(x["n_pairs"]),
+                 f"{points(x['agreement'], digits=0)} %", points(x["mdad"]),
+                 points(x["kendall_tau"], digits=0), points(x["spearman"], digits=0),
+                 points(x["error"])]
+                for x in result.summary.to_dict("records")
+            ],
+        ),
+    ]  # fmt: skip
+
+
+def comparison_sentences(result: Comparison) -> list[str]:
+    """Return one plain sentence for each micro-task: how many pairs it ranks as the full runs."""
+    sentences = []
+    for x in result.summary.to_dict("records"):
+        pairs = result.pairs[result.pairs["task"] == x["task"]]
+        alike = int((pairs["verdict"] == WORDS[Verdict.SAME]).sum())
+        tied = int((pairs["verdict"] == WORDS[Verdict.TIED]).sum())
+        sentences.append(
+            f"{x['task']} ranks {alike} of {x['n_pairs']} pairs of models as their full runs do"
+            f"{f' ({tied} are tied)' if tied else ''}; its estimates are off by "
+            f"{points(x['error'])} points on average."
+        )
+    return sentences
+
+
+def comparison_json(result: Comparison) -> str:
+    """Return the tables of a comparison as one JSON object; fractions, null for NaN."""
+    tables = {
+        name: json.loads(getattr(result, name).to_json(orient="records"))
+        for name in ("models", "pairs", "bins", "summary")
+    }
+    return json.dumps({**tables, "notes": list(result.notes)})
