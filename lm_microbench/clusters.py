@@ -12,7 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.intp]
 
-_N_ITERATIONS = 100
+_N_ITERATIONS = 50
 _BLOCK = 1024
 _TOLERANCE = 1e-9  # of the squared distances, relative to the spread of the points
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-N_ITERATIONS = 40
+N_ITERATIONS = 30
 GRID = np.linspace(-6.0, 6.0, 241)
 
 _VARIANCE_FLOOR = 1e-4

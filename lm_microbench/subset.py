@@ -121,8 +121,27 @@ class Subset(BaseModel):
         return self.estimator.estimate(self._checked(scores))
 
     def standard_error(self, scores: npt.ArrayLike) -> Array:
-        """Return each estimate's standard error, shape (n_models,); NaN where none is known."""
-        return self.estimator.standard_error(self._checked(scores))
+        """Return each estimate's standard error, shape (n_models,); NaN where none is known.
+
+        By design where the items are a probability sample. Otherwise the root mean square error
+        measured on the source models when the subset was built (`reliability`): of models inside
+        the range of the sources, or, where the estimate lies above the best source, the larger of
+        that and the error of the best sources held out. An estimator that has a standard error
+        under its own model gets the larger of the two.
+        """
+        answers = self._checked(scores)
+        own = self.estimator.standard_error(answers)
+        if self.estimator.knows_its_error:
+            return own
+        measured = self._measured_error(self.estimator.estimate(answers))
+        return np.asarray(np.fmax(own, measured))
+
+    def _measured_error(self, estimates: Array) -> Array:
+        kinds = [self.reliability.get(kind, {}) for kind in ("inside", "above")]
+        inside, above = (np.float64(kind.get("error_rms") or np.nan) for kind in kinds)
+        highest = self.reliability.get("source_range", (np.nan, np.nan))[1]
+        error = np.where(estimates > highest, np.fmax(inside, above), inside)
+        return np.where(np.isnan(estimates), np.nan, error)
 
     def weights(self) -> Array:
         """Return the weight of each item in the estimate, shape (n_chosen,)."""

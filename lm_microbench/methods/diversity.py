@@ -152,9 +152,13 @@ def sample_projection_dpp(basis: Array, rng: np.random.Generator) -> Positions:
 
 def _orthogonal_part(vector: Array, span: Array) -> Array:
     """Return the unit vector of what `span` (orthonormal rows) does not hold of `vector`."""
-    for _ in range(2):  # twice is enough (Giraud, Langou & Rozloznik, 2005)
+    length = np.sqrt((vector**2).sum())
+    for _ in range(2):  # twice is enough, and once unless much was lost (Giraud et al., 2005)
         vector = vector - span.T @ (span @ vector)
-    return np.asarray(vector / np.sqrt((vector**2).sum()))
+        left = np.sqrt((vector**2).sum())
+        if left > 0.1 * length:
+            break
+    return np.asarray(vector / left)
 
 
 def _scaled(places: Array) -> Array:

@@ -54,7 +54,9 @@ class Irt(Method):
             raise ValueError(f"dimensions: {self.dimensions}; give 1 or more")
 
     def _prepare(self, source: ResponseMatrix, rng: np.random.Generator) -> irt.ItemParameters:
-        found = irt.fit(source.scores, self.dimensions).items
+        # n models lie in n - 1 dimensions; more would only be slower.
+        dimensions = min(self.dimensions, source.n_models - 1)
+        found = irt.fit(source.scores, dimensions).items
         # Coarser than rounding errors, so that items alike to the sources are exactly alike.
         return irt.ItemParameters(
             np.round(found.discrimination, _DIGITS) + 0.0, np.round(found.difficulty, _DIGITS) + 0.0
