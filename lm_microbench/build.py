@@ -9,6 +9,7 @@ import numpy as np
 
 from lm_microbench.benchmark import Benchmark
 from lm_microbench.methods import Method
+from lm_microbench.reliability import measure_sizes
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Documents, Subset
 
@@ -31,7 +32,8 @@ def build(
     method : Method
     sizes : sequence of int
     source : ResponseMatrix, optional
-        Answers of the source models to every item; not needed by methods that sample.
+        Answers of the source models to every item; not needed by methods that sample, but with it
+        their reliability is measured too.
     source_sha256 : str, optional
         Hash of the file that `source` came from, for the record.
     seed : int
@@ -42,11 +44,13 @@ def build(
     ValueError
         If the method needs answers and none are given, or they are not of this benchmark.
     """
-    source = _source(benchmark, method, source)
+    answers = _source(benchmark, method, source)
     table = benchmark.items()
+    measured = [{} for _ in sizes] if source is None else measure_sizes(source, method, sizes, seed)
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     built = []
-    for subset in method.select_sizes(source, sizes, rng=np.random.default_rng(seed)):
+    subsets = method.select_sizes(answers, sizes, rng=np.random.default_rng(seed))
+    for subset, reliability in zip(subsets, measured, strict=True):
         provenance = subset.provenance.model_copy(
             update={
                 "seed": seed,
@@ -56,19 +60,21 @@ def build(
             }
         )
         documents = Documents.of(table.find(subset.items))
-        built.append(subset.with_(provenance=provenance, documents=documents))
+        built.append(
+            subset.with_(provenance=provenance, documents=documents, reliability=reliability)
+        )
     return built
 
 
 def _source(benchmark: Benchmark, method: Method, source: ResponseMatrix | None) -> ResponseMatrix:
     """Return the source models' answers to all items, or a matrix of no models."""
     table = benchmark.items()
-    if source is None or not method.needs_responses:
-        if method.needs_responses:
-            raise ValueError(
-                f"method {method.name}: needs the answers of source models; give a response matrix "
-                "(`lm-microbench collect` makes one)"
-            )
+    if source is None and method.needs_responses:
+        raise ValueError(
+            f"method {method.name}: needs the answers of source models; give a response matrix "
+            "(`lm-microbench collect` makes one)"
+        )
+    if source is None:
         empty = np.empty((0, len(table.items)), dtype=np.float32)
         return ResponseMatrix(empty, (), table.items, table.subtasks)
     extra = sorted(set(source.items) - set(table.items))
