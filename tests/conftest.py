@@ -41,6 +41,20 @@ def in_hub(hub, monkeypatch):
     return hub
 
 
+@pytest.fixture(scope="session")
+def base_model(tmp_path_factory):
+    """Return the folder of a small real model, made from the package that carries its weights."""
+    ready = os.environ.get("LM_MICROBENCH_MODEL")
+    if ready:
+        return Path(ready)
+    sys.path.insert(0, str(ROOT / "benchmarks" / "microdemo"))
+    from checkpoints import make_base
+
+    folder = tmp_path_factory.mktemp("models") / "smollm2-135m-instruct"
+    make_base(folder)
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_cache_of_the_user(tmp_path_factory):
     """Keep the data sets' cache of the tests out of the user's."""

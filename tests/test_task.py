@@ -29,14 +29,14 @@ def full_run(hub):
     return run
 
 
-def ordinary_run(task, **options):
+def ordinary_run(task, model=None, **options):
     """Return the rows of the ordinary leaf tasks, run on the documents of a micro-task alone."""
     documents = find_subset(task).documents
     wanted = {}
     for leaf, position in zip(documents.tasks, documents.positions, strict=True):
         wanted.setdefault(leaf, []).append(position)
     wanted = {leaf: sorted(positions) for leaf, positions in wanted.items()}
-    return _rows(evaluate(wanted, samples=wanted, **options))
+    return _rows(evaluate(wanted, model, samples=wanted, **options))
 
 
 def _rows(results):
