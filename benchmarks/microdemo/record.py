@@ -11,11 +11,13 @@ temporary folder and removed after its run.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
+import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -33,6 +35,17 @@ def is_done(folder: Path) -> bool:
     """Return whether a model's folder holds the results and every subtask's samples."""
     n_samples = len(list(folder.glob("samples_microdemo_*.jsonl")))
     return n_samples == N_SUBTASKS and any(folder.glob("results_*.json"))
+
+
+@contextmanager
+def working_in(folder: str) -> Iterator[None]:
+    """Make a folder the working directory for a while (contextlib.chdir needs Python 3.11)."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def evaluate(name: str, tracker: EvaluationTracker) -> float:
@@ -65,7 +78,7 @@ def record(base: Path, name: str, out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         make(base, name, Path(folder) / name)
         made = time.perf_counter()
-        with contextlib.chdir(folder):
+        with working_in(folder):
             accuracy = evaluate(name, EvaluationTracker(output_path=str(out)))
     end = time.perf_counter()
     print(f"{name}: {accuracy:.3f}, {made - start:.0f} s + {end - made:.0f} s", flush=True)
