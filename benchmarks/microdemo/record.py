@@ -27,7 +27,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
 
 TASKS = Path(__file__).resolve().parents[2] / "tasks" / "microdemo"
-N_SUBTASKS = len(list(TASKS.glob("microdemo_*.yaml")))
+N_SUBTASKS = len(set(TASKS.glob("microdemo_*.yaml")) - set(TASKS.glob("microdemo_micro*.yaml")))
 BATCH_SIZE = 16
 
 
