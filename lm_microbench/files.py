@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 
 @contextmanager
@@ -15,16 +17,25 @@ def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path that takes the place of `path` when the block ends without error.
 
     The temporary file lies in the same folder, so the final rename cannot cross file systems; a
-    killed process leaves the old file as it was.
+    killed process leaves the old file as it was. Its name ends in `.tmp`, so that what a killed
+    process leaves behind is never taken for a task or a table.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; the message names it.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise type(error)(f"{path}: cannot be written ({error.strerror})") from None
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
+        if path.is_dir():
+            raise IsADirectoryError(f"{path}: is a folder; give the name of a file")
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -36,6 +47,24 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
+def read_parquet(path: Path) -> pa.Table:
+    """Return the table that one Parquet file holds.
+
+    Raises
+    ------
+    ValueError
+        If it is not a Parquet file, or a part of one; the message names it.
+    """
+    try:
+        # A folder named `a=b` is a folder, not a column.
+        return pq.read_table(path, partitioning=None)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        said = str(error).strip().split("\n")[0]
+        raise ValueError(f"{path}: cannot be read as Parquet ({said}); make it again") from None
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal."""
     digest = hashlib.sha256()
@@ -43,9 +72,3 @@ def sha256(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
