@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
@@ -94,9 +95,13 @@ class Benchmark(BaseModel):
 
         Raises
         ------
+        FileNotFoundError
+            If there is no such file.
         ValueError
             If the file is not valid; the message names the field.
         """
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file; give a benchmark's name or its file")
         try:
             raw = yaml.safe_load(path.read_text(encoding="utf-8"))
             if not isinstance(raw, dict):
@@ -108,13 +113,13 @@ class Benchmark(BaseModel):
     def subtask_of(self, doc: Mapping[str, Any], leaf: str) -> str:
         """Return the subtask of a document that the leaf task `leaf` owns."""
         if self.subtask.field is not None:
-            return str(self._value(doc, self.subtask.field))
+            return self._name(doc, self.subtask.field)
         return leaf.removeprefix(self.subtask.task_prefix or "")
 
     def key_of(self, doc: Mapping[str, Any]) -> str:
         """Return the part of an item's name that tells it from others of its subtask."""
         if self.item.field is not None:
-            return str(self._value(doc, self.item.field))
+            return self._name(doc, self.item.field)
         values = [self._value(doc, name) for name in self.item.hash]
         text = values[0] if len(values) == 1 and isinstance(values[0], str) else _canonical(values)
         return _hash(text)
@@ -159,6 +164,16 @@ class Benchmark(BaseModel):
             )
         return doc[name]
 
+    def _name(self, doc: Mapping[str, Any], field: str) -> str:
+        """Return a field's value as a part of a name; without one, items would go by their row."""
+        value = self._value(doc, field)
+        if value is None or value == "" or value != value:
+            raise ValueError(
+                f"{self.base}: field {field!r} of a document is empty, so the item has no name; "
+                "name items by another field or a hash in benchmark.yaml"
+            )
+        return str(value)
+
 
 @dataclass(frozen=True)
 class Location:
@@ -176,6 +191,15 @@ class ItemTable:
     """All items of a benchmark with the place of their documents; no text of any question."""
 
     locations: tuple[Location, ...]
+
+    def __post_init__(self) -> None:
+        """Check that the names are distinct."""
+        twice = next((x for x, n in Counter(self.items).items() if n > 1), None)
+        if twice is not None:
+            raise ValueError(
+                f"item {twice!r} occurs twice: two different documents get this name; "
+                "change the rule in benchmark.yaml"
+            )
 
     @classmethod
     def of(cls, locations: Iterable[Location]) -> ItemTable:
@@ -214,14 +238,32 @@ class ItemTable:
 
     @classmethod
     def load(cls, path: Path) -> ItemTable:
-        """Return the table that `save` wrote."""
+        """Return the table that `save` wrote.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it is not a table of items.
+        """
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file; `lm-microbench items` makes it")
-        rows = pq.read_table(path).to_pydict()
-        return cls(tuple(Location(*row) for row in zip(*(rows[c] for c in _COLUMNS), strict=True)))
+        rows = files.read_parquet(path).to_pydict()
+        for name, kind in _COLUMNS.items():
+            if not all(isinstance(value, kind) for value in rows.get(name, [None])):
+                raise ValueError(
+                    f"{path}: not a table of items (column {name!r}); "
+                    "`lm-microbench items` makes one"
+                )
+        columns = (rows[name] for name in _COLUMNS)
+        try:
+            return cls(tuple(Location(*row) for row in zip(*columns, strict=True)))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
 
-_COLUMNS = ("item", "subtask", "task", "position", "content")
+_COLUMNS = {"item": str, "subtask": str, "task": str, "position": int, "content": str}
 
 
 def benchmarks() -> dict[str, Path]:
@@ -242,9 +284,11 @@ def load_benchmark(name: str) -> Benchmark:
     ------
     KeyError
         For an unknown name, with the nearest ones.
+    FileNotFoundError
+        If there is no file at a path.
     """
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") and path.is_file():
+    if path.suffix in (".yaml", ".yml"):
         return Benchmark.read(path)
     known = benchmarks()
     if name not in known:
@@ -271,7 +315,20 @@ def _numbered(locations: Iterable[Location]) -> Iterable[Location]:
 
 
 def _canonical(values: Sequence[Any]) -> str:
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of no JSON type as lm_eval's logs hold it, if that is stable."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    text = str(value)
+    if isinstance(value, set | frozenset) or " at 0x" in text:
+        raise ValueError(
+            f"a document holds a {type(value).__name__}, whose text differs from run to run; "
+            "leave its field out of `hash` and `content` in benchmark.yaml"
+        )
+    return text
 
 
 def _hash(text: str) -> str:

@@ -105,6 +105,8 @@ class ResponseMatrix:
         ------
         KeyError
             For a name that the matrix does not hold.
+        ValueError
+            For a mask of another length, a position outside, or a name given twice.
         """
         rows = _positions("model", models, self.models)
         columns = _positions("item", items, self.items)
@@ -206,12 +208,9 @@ class ResponseMatrix:
         path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file; make it with `lm-microbench collect`")
-        try:
-            table = pq.read_table(path)
-        except pa.ArrowException as error:
-            raise ValueError(f"{path}: not a Parquet file ({_first_line(error)})") from None
-        note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
-        if not isinstance(note, dict) or "models" not in note:
+        table = files.read_parquet(path)
+        note = _note(table)
+        if note is None:
             raise ValueError(
                 f"{path}: a Parquet file, but not a response matrix of lm-microbench; "
                 "make one with `lm-microbench collect`"
@@ -223,8 +222,8 @@ class ResponseMatrix:
             )
         try:
             return cls._of_table(table, note)
-        except (ValueError, KeyError) as error:
-            raise ValueError(f"{path}: {error}") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path}: {error}; collect it again") from None
 
     @classmethod
     def _of_table(cls, table: pa.Table, note: Mapping[str, Any]) -> ResponseMatrix:
@@ -237,8 +236,8 @@ class ResponseMatrix:
         return cls(
             scores=rows(""),
             models=tuple(models),
-            items=tuple(table.column(_ITEM).to_pylist()),
-            subtasks=tuple(table.column(_SUBTASK).to_pylist()),
+            items=_strings(table, _ITEM),
+            subtasks=_strings(table, _SUBTASK),
             confidence=rows(_CONFIDENCE) if note["confidence"] else None,
             metadata=note["metadata"],
         )
@@ -267,10 +266,11 @@ def _check_names(kind: str, names: Sequence[str]) -> None:
         raise ValueError(f"{kind}: {twice!r} occurs twice; names must be distinct")
     if "" in names:
         raise ValueError(f"{kind}: a name is empty")
-    if kind == "models" and (bad := {_ITEM, _SUBTASK} & set(names)):
-        raise ValueError(
-            f"models: {min(bad)!r} is the name of a column of the file; rename the model"
-        )
+    if kind != "models":
+        return
+    bad = next((m for m in names if m in (_ITEM, _SUBTASK) or m.startswith(_CONFIDENCE)), None)
+    if bad is not None:
+        raise ValueError(f"models: {bad!r} is the name of a column of the file; rename the model")
 
 
 def _positions(kind: str, wanted: Selector | None, names: Sequence[str]) -> npt.NDArray[np.intp]:
@@ -280,8 +280,12 @@ def _positions(kind: str, wanted: Selector | None, names: Sequence[str]) -> npt.
     if chosen.size == 0:
         return np.zeros(0, dtype=np.intp)
     if chosen.dtype == bool:
+        if chosen.shape != (len(names),):
+            raise ValueError(f"{kind}s: a mask of shape {chosen.shape} for {len(names)} {kind}s")
         return np.flatnonzero(chosen)
     if chosen.dtype.kind in "iu":
+        if chosen.min() < -len(names) or chosen.max() >= len(names):
+            raise ValueError(f"{kind}s: a position is outside the {len(names)} {kind}s")
         return chosen.astype(np.intp)
     index = {name: i for i, name in enumerate(names)}
     missing = next((name for name in wanted if name not in index), None)
@@ -304,8 +308,23 @@ def _column(values: FloatArray) -> pa.Array:
     return pa.array(values, type=pa.float32(), from_pandas=True)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]
+def _note(table: pa.Table) -> dict[str, Any] | None:
+    """Return what `save` noted in the file's schema; None where it is not ours."""
+    try:
+        note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
+    except ValueError:
+        return None
+    kinds = {"schema": int, "models": list, "confidence": bool, "metadata": dict}
+    ours = isinstance(note, dict) and all(isinstance(note.get(k), v) for k, v in kinds.items())
+    return note if ours else None
+
+
+def _strings(table: pa.Table, column: str) -> tuple[str, ...]:
+    values = table.column(column).to_pylist()
+    wrong = next((i for i, value in enumerate(values) if not isinstance(value, str)), None)
+    if wrong is not None:
+        raise ValueError(f"column {column!r}, row {wrong}: {values[wrong]!r} is not a name")
+    return tuple(values)
 
 
 def concatenate(matrices: Iterable[ResponseMatrix]) -> ResponseMatrix:
