@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from collections import Counter
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Array = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.intp]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -28,15 +30,31 @@ class SampleDesign(BaseModel):
     strata: tuple[int, ...]
     population: tuple[int, ...]
 
+    @model_validator(mode="after")
+    def _possible(self) -> SampleDesign:
+        chosen = Counter(self.strata)
+        wrong = next((h for h in chosen if not 0 <= h < len(self.population)), None)
+        if wrong is not None:
+            raise ValueError(f"stratum {wrong} of {len(self.population)}")
+        for h, n_items in enumerate(self.population):
+            if chosen[h] > n_items or n_items < 0:
+                raise ValueError(f"{chosen[h]} items of stratum {h}, which has {n_items}")
+        return self
+
     def standard_error(self, scores: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """Return the design-based standard error of a weighted mean, shape (n_models,).
 
-        A stratum with n_h >= 2 answers adds W_h^2 (1 - n_h / N_h) s_h^2 / n_h, where W_h is the sum
-        of its weights (Cochran, Sampling Techniques, 3rd ed., eq. 5.13). Strata with one answer
-        have no variance of their own: they are collapsed into one group, whose spread also holds
-        the differences between them, which errs on the safe side. Where the sample misses whole
-        strata, the drawn ones are a sample too: the variance between them is taken as if drawn
-        with replacement, which errs on the safe side again.
+        With answers from every stratum: the root of sum_h W_h^2 (1 - n_h / N_h) s_h^2 / n_h, where
+        W_h is the sum of the stratum's weights (Cochran, Sampling Techniques, 3rd ed., eq. 5.13).
+        A stratum with one answer has no variance of its own and takes that of all answers, s^2,
+        which also holds the differences between strata.
+
+        Where whole strata have no answer no such estimate exists. Strata are then taken as
+        exchangeable: the variance of an answer splits in some way into that within strata and that
+        of their means, the second counts with the square of W_h less the stratum's share S_h of
+        the benchmark, and the least favourable split of each stratum gives
+        s^2 sum_h max(W_h^2 (1 - n_h / N_h) / n_h, (W_h - S_h)^2), with S_h^2 for one without
+        answers. This errs on the safe side, by up to a fifth where strata are of one size.
 
         NaN where fewer than two answers are known.
         """
@@ -50,20 +68,21 @@ class SampleDesign(BaseModel):
         y, strata = scores[known], np.asarray(self.strata)[known]
         w = weights[known] * (weights.sum() / weights[known].sum())
         population = np.asarray(self.population, dtype=np.float64)
-        n = np.bincount(strata, minlength=len(population))
-        if ((n == 0) & (population > 0)).any():
-            return _ultimate_cluster(y, w, strata, len(population))
-        total, mean = np.bincount(strata, w, len(population)), np.zeros(len(population))
-        np.divide(np.bincount(strata, y, len(population)), n, out=mean, where=n > 0)
-        squares = np.bincount(strata, (y - mean[strata]) ** 2, len(population))
-        many, single = n >= 2, n == 1
-        parts = np.zeros(len(population))
-        parts[many] = squares[many] / (n[many] - 1) / n[many]
-        if single.any():
-            alone = y[single[strata]] if single.sum() >= 2 else y
-            parts[single] = np.var(alone, ddof=1)
-        unseen = 1 - n[n > 0] / population[n > 0]
-        return float(np.sqrt((total[n > 0] ** 2 * unseen * parts[n > 0]).sum()))
+        size, n = len(population), np.bincount(strata, minlength=len(population))
+        total, some = np.bincount(strata, w, size), n > 0
+        spread = float(np.var(y, ddof=1))
+        sampling = np.zeros(size)
+        sampling[some] = total[some] ** 2 * (1 - n[some] / population[some]) / n[some]
+        if (~some & (population > 0)).any():
+            share = population / population.sum() * w.sum()
+            return math.sqrt(spread * np.maximum(sampling, (total - share) ** 2).sum())
+        return math.sqrt((sampling * self._variances(y, strata, n, spread)).sum())
+
+    def _variances(self, y: Array, strata: Counts, n: Counts, spread: float) -> Array:
+        """Return the variance of answers within each stratum; `spread` where it has only one."""
+        mean = np.bincount(strata, y, len(n)) / np.maximum(n, 1)
+        squares = np.bincount(strata, (y - mean[strata]) ** 2, len(n))
+        return np.where(n > 1, squares / np.maximum(n - 1, 1), spread)
 
 
 class LinearEstimator(BaseModel):
@@ -85,12 +104,17 @@ class LinearEstimator(BaseModel):
     weights: tuple[Finite, ...]
     design: SampleDesign | None = None
 
-    @field_validator("weights")
-    @classmethod
-    def _some(cls, weights: tuple[float, ...]) -> tuple[float, ...]:
-        if not weights:
+    @model_validator(mode="after")
+    def _consistent(self) -> LinearEstimator:
+        if not self.weights:
             raise ValueError("no weight is given")
-        return weights
+        if self.design is None:
+            return self
+        if len(self.design.strata) != len(self.weights):
+            raise ValueError(f"{len(self.design.strata)} strata for {len(self.weights)} weights")
+        if min(self.weights) <= 0:
+            raise ValueError(f"weight {min(self.weights)}: those of a sample are positive")
+        return self
 
     @property
     def size(self) -> int:
@@ -143,17 +167,3 @@ def mean_estimator(
         population=tuple(int(n) for n in np.asarray(population)),
     )
     return LinearEstimator(weights=tuple(float(w) for w in np.asarray(weights)), design=design)
-
-
-def _ultimate_cluster(y: Array, w: Array, strata: npt.NDArray[Any], n_strata: int) -> float:
-    """Return the standard error of a ratio mean whose strata were drawn too.
-
-    The drawn strata's weighted deviations from the mean are treated as drawn with replacement
-    (Särndal, Swensson & Wretman, Model Assisted Survey Sampling, section 4.5).
-    """
-    deviation = w * (y - (w * y).sum() / w.sum())
-    drawn = np.unique(strata)
-    totals = np.bincount(strata, deviation, n_strata)[drawn]
-    if len(drawn) < 2:
-        return float(np.sqrt(len(y) / (len(y) - 1) * (deviation**2).sum()))
-    return float(np.sqrt(len(drawn) / (len(drawn) - 1) * (totals**2).sum()))
