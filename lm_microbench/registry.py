@@ -50,11 +50,20 @@ def task_name(benchmark: str, size: int, method: str) -> str:
 
 
 def tasks() -> Iterator[TaskEntry]:
-    """Yield every micro-task of every task folder."""
+    """Yield every micro-task, sorted by folder and name.
+
+    Where two have the same name, it is the one that lm_eval runs: the first one of a folder, and
+    that of a later folder before that of an earlier.
+    """
+    found: dict[str, TaskEntry] = {}
     for folder in task_folders():
-        for manifest in sorted(folder.glob("**/*_micro*.json")):
-            if manifest.with_suffix(".yaml").is_file():
-                yield TaskEntry(manifest.stem, manifest)
+        manifests = sorted(folder.glob("**/*_micro*.json"), key=Path.as_posix, reverse=True)
+        found |= {
+            manifest.stem: TaskEntry(manifest.stem, manifest)
+            for manifest in manifests
+            if manifest.with_suffix(".yaml").is_file()
+        }
+    yield from sorted(found.values(), key=lambda entry: entry.manifest.as_posix())
 
 
 def describe(entry: TaskEntry) -> dict[str, Any]:
@@ -103,10 +112,18 @@ def write_task(subset: Subset, folder: Path, *, version: float = 1.0) -> TaskEnt
         raise ValueError("the subset was not built for a benchmark; lm_eval could not run it")
     name = task_name(provenance.benchmark, provenance.size, provenance.method)
     manifest = folder / f"{name}.json"
-    if not (manifest.is_file() and same(Subset.load(manifest), subset)):
+    if not _holds(manifest, subset):
         subset.save(manifest)
     files.write_text(folder / f"{name}.yaml", _TASK_YAML.format(name=name, version=version))
     return TaskEntry(name, manifest)
+
+
+def _holds(manifest: Path, subset: Subset) -> bool:
+    """Return whether a manifest is there and says the same; one that is damaged does not."""
+    try:
+        return same(Subset.load(manifest), subset)
+    except (FileNotFoundError, ValueError):
+        return False
 
 
 def same(one: Subset, other: Subset) -> bool:

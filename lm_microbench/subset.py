@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from lm_microbench import files
 from lm_microbench.benchmark import Location, one_line
@@ -34,7 +34,7 @@ class Documents(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     tasks: tuple[str, ...]
-    positions: tuple[int, ...]
+    positions: tuple[NonNegativeInt, ...]
     contents: tuple[str, ...]
 
     @classmethod
@@ -99,6 +99,11 @@ class Subset(BaseModel):
         for name, values in self.documents or ():
             if len(values) != len(self.items):
                 raise ValueError(f"documents.{name}: {len(values)} for {len(self.items)} items")
+        if not self.provenance.size == len(self.items) <= self.provenance.n_items:
+            raise ValueError(
+                f"{len(self.items)} items, but provenance says {self.provenance.size} of "
+                f"{self.provenance.n_items}"
+            )
         return self
 
     @property
@@ -184,9 +189,11 @@ class Subset(BaseModel):
         if not isinstance(raw, Mapping) or "schema_version" not in raw:
             raise ValueError(f"{path}: not a manifest of lm-microbench (no schema_version)")
         version = raw["schema_version"]
-        if not isinstance(version, int) or version > SCHEMA_VERSION:
+        if type(version) is not int or version < 1:
+            raise ValueError(f"{path}: schema_version {version!r} is not a whole number from 1 up")
+        if version > SCHEMA_VERSION:
             raise ValueError(
-                f"{path}: schema_version {version!r} is newer than this version reads "
+                f"{path}: schema_version {version} is newer than this version reads "
                 f"({SCHEMA_VERSION}); upgrade lm-microbench"
             )
         try:
