@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lm_microbench.benchmark import Benchmark
-from lm_microbench.methods import Method
+from lm_microbench.methods import Method, generator
 from lm_microbench.reliability import measure_sizes
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Documents, Subset
@@ -49,7 +49,7 @@ def build(
     measured = [{} for _ in sizes] if source is None else measure_sizes(source, method, sizes, seed)
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     built = []
-    subsets = method.select_sizes(answers, sizes, rng=np.random.default_rng(seed))
+    subsets = method.select_sizes(answers, sizes, rng=generator(seed))
     for subset, reliability in zip(subsets, measured, strict=True):
         provenance = subset.provenance.model_copy(
             update={

@@ -6,16 +6,14 @@ import importlib
 import pkgutil
 from typing import Any
 
-import numpy as np
-
-from lm_microbench.methods.base import REGISTRY, Choice, Method, get_method
+from lm_microbench.methods.base import REGISTRY, Choice, Method, generator, get_method
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Subset
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["Choice", "Method", "get_method", "method_names", "select"]
+__all__ = ["Choice", "Method", "generator", "get_method", "method_names", "select"]
 
 
 def method_names() -> list[str]:
@@ -46,8 +44,8 @@ def select(
     KeyError
         For an unknown method or option.
     ValueError
-        If the size is not possible.
+        If the size, the seed or an option's value is not possible.
     """
     chosen = method if isinstance(method, Method) else get_method(method, **options)
-    subset = chosen.select(source, size, rng=np.random.default_rng(seed))
+    subset = chosen.select(source, size, rng=generator(seed))
     return subset.with_(provenance=subset.provenance.model_copy(update={"seed": seed}))

@@ -6,10 +6,11 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, final, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter, ValidationError
 
 from lm_microbench import __version__
 from lm_microbench.estimators import Estimator
@@ -74,8 +75,7 @@ class Method(ABC):
         self, source: ResponseMatrix, sizes: Sequence[int], *, rng: np.random.Generator
     ) -> list[Subset]:
         """Return one subset for each size; each is what `select` alone would give."""
-        for size in sizes:
-            self._check(source, size)
+        sizes = [self._checked(source, size) for size in sizes]
         canonical = _canonical(source)
         seed = int(rng.integers(2**63))
         prepared = self._prepare(canonical, np.random.default_rng([seed, 0]))
@@ -102,8 +102,9 @@ class Method(ABC):
     ) -> Choice:
         """Return the choice of `size` items."""
 
-    def _check(self, source: ResponseMatrix, size: int) -> None:
-        if not 1 <= size <= source.n_items:
+    def _checked(self, source: ResponseMatrix, size: int) -> int:
+        whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+        if not (whole and 1 <= size <= source.n_items):
             raise ValueError(
                 f"size: {size} of {source.n_items} items; give a number from 1 to {source.n_items}"
             )
@@ -112,10 +113,12 @@ class Method(ABC):
                 f"method {self.name}: needs the answers of at least 2 source models, "
                 f"got {source.n_models}"
             )
+        return int(size)
 
     def _subset(self, source: ResponseMatrix, size: int, choice: Choice) -> Subset:
         chosen = np.asarray(choice.chosen)
-        if len(chosen) != size or (np.diff(chosen) <= 0).any() or chosen[-1] >= source.n_items:
+        ascending = len(chosen) == size and (np.diff(chosen) > 0).all()
+        if not ascending or chosen[0] < 0 or chosen[-1] >= source.n_items:
             raise RuntimeError(
                 f"method {self.name}: chose {chosen.tolist()} where {size} ascending were asked"
             )
@@ -139,17 +142,38 @@ def get_method(name: str, **options: Any) -> Method:
     Raises
     ------
     KeyError
-        For an unknown method, with the nearest names.
+        For an unknown method, or an option that it does not have, with the nearest names.
     ValueError
-        For an option that the method does not have.
+        For an option's value of a wrong type or outside its range.
     """
     if name not in REGISTRY:
         raise unknown("method", name, REGISTRY)
-    known = {f.name for f in dataclasses.fields(REGISTRY[name])}
-    for option in options:
+    method = REGISTRY[name]
+    known = [f.name for f in dataclasses.fields(method)]
+    types = get_type_hints(method)
+    checked = {}
+    for option, value in options.items():
         if option not in known:
             raise unknown(f"option of method {name}", option, known)
-    return REGISTRY[name](**options)
+        try:
+            checked[option] = TypeAdapter(types[option]).validate_python(value)
+        except ValidationError as error:
+            fault = error.errors()[0]["msg"]
+            raise ValueError(f"method {name}: {option}: {value!r}; {fault}") from None
+    return method(**checked)
+
+
+def generator(seed: int) -> np.random.Generator:
+    """Return the random numbers of a seed.
+
+    Raises
+    ------
+    ValueError
+        If it is not a whole number from 0 up.
+    """
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed: {seed!r}; give a whole number from 0 up")
+    return np.random.default_rng(seed)
 
 
 def filled(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
