@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from lm_microbench import __version__
+from lm_microbench.names import UnknownNameError
 
 app = typer.Typer(
     name="lm-microbench",
     help="Micro-benchmarks for lm-evaluation-harness, and how far each can be trusted.",
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -431,7 +431,8 @@ def _names_of(text: str) -> list[str]:
 
 def _require(option: str, value: object) -> None:
     if not value:
-        raise ValueError(f"{option}: missing; see `lm-microbench {sys.argv[1]} --help`")
+        command = next((text for text in sys.argv[1:] if not text.startswith("-")), "")
+        raise ValueError(f"{option}: missing; see `lm-microbench {command} --help`")
 
 
 def _options_of(pairs: list[str]) -> dict[str, Any]:
@@ -488,12 +489,34 @@ def _table(head: list[str], rows: list[list[Any]]) -> None:
 
 
 def main() -> None:
-    """Run the command line; an error is one line on stderr and exit status 1."""
+    """Run the command line; an error is one line on stderr and exit status 1.
+
+    `--debug` may stand anywhere; it shows the traceback.
+    """
+    arguments = [text for text in sys.argv[1:] if text != "--debug"]
+    debug = len(arguments) < len(sys.argv) - 1
     try:
-        app()
-    except (ValueError, KeyError, OSError) as error:
-        if "--debug" in sys.argv:
+        status = app(arguments or ["--help"], prog_name=app.info.name, standalone_mode=False)
+    except typer.Abort:
+        status = 130
+    except Exception as error:
+        if debug:
             raise
-        text = str(error) if str(error) else type(error).__name__
-        print(f"lm-microbench: {' '.join(text.split())}", file=sys.stderr)  # noqa: T201
-        sys.exit(1)
+        print(f"lm-microbench: {_said(error)}", file=sys.stderr)  # noqa: T201
+        status = 1
+    sys.exit(status or 0)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says in one line."""
+    # Errors of usage have this method; their class is typer's own or click's, by typer's version.
+    usage: Callable[[], str] | None = getattr(error, "format_message", None)
+    if usage is not None:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else app.info.name
+        text = f"{usage().rstrip('.')}; see `{command} --help`"
+    elif isinstance(error, ValueError | UnknownNameError | OSError):
+        text = str(error) or type(error).__name__
+    else:
+        text = f"internal error, {type(error).__name__}: {error}; see it whole with --debug"
+    return " ".join(text.split())
