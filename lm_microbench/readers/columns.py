@@ -103,11 +103,14 @@ def _note(column: Column, table: ItemTable) -> ModelNote:
     for i in column.conflicting:
         subtasks[table.subtasks[i]].conflicting += 1
     accuracy = float(column.scores[answered].mean(dtype=np.float64)) if answered.any() else None
+    total = float(np.where(answered, column.scores, 0).sum(dtype=np.float64))
+    of_all = total / int(column.expected.sum()) if column.expected.any() else None
     return ModelNote(
         model=column.model,
         kind=column.kind,
         coverage=column.coverage,
         accuracy=accuracy,
+        accuracy_of_all=of_all,
         runs=column.runs,
         settings=column.settings,
         subtasks=dict(subtasks),

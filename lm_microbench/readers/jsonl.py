@@ -227,7 +227,7 @@ class _ListScanner:
 
     def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
         """Yield the elements that end in `chunk`, with the lines of `chunk` before their start."""
-        p = start = 0
+        p = start = counted = passed = 0
         while p < len(chunk) and not self.closed:
             if self._escaped:
                 self._escaped, p = False, p + 1
@@ -240,7 +240,8 @@ class _ListScanner:
             if self._ends_element(mark):
                 raw = self._collect(chunk[start : p - 1])
                 if raw is None or raw.strip(_SPACE):
-                    lines = chunk.count(b"\n", 0, p - 1) - (raw or b"").lstrip(_SPACE).count(b"\n")
+                    passed, counted = passed + chunk.count(b"\n", counted, p - 1), p - 1
+                    lines = passed - (raw or b"").lstrip(_SPACE).count(b"\n")
                     yield lines, (None if raw is None else raw.strip(_SPACE))
                 self._parts, self._size, start = [], 0, p
             self._step(mark)

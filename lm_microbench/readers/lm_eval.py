@@ -240,7 +240,7 @@ def _answers(
     run: Run, task: str, files: list[SampleFile], catalogue: Catalogue, report: ReadingReport
 ) -> Answers | None:
     """Return one run's answers; None, and a note, if they cannot be used."""
-    problem = _problem(run, task, files, catalogue)
+    problem = _problem(run, files, catalogue, report.rules)
     if problem:
         report.notes.append(f"{run.label} {task}".strip() + f": set aside; {problem}")
         return None
@@ -262,17 +262,18 @@ def _answers(
     )
 
 
-def _problem(run: Run, task: str, files: Sequence[SampleFile], catalogue: Catalogue) -> str:
+def _problem(run: Run, files: Sequence[SampleFile], catalogue: Catalogue, rules: Rules) -> str:
     """Return why a run cannot be joined to the benchmark; empty if it can."""
     rejected: Counter[str] = Counter()
     for file in files:
         rejected.update(file.rejected)
         counts = run.n_samples(file.task)
         known = catalogue.leaves.get(file.task)
-        if counts and known is not None and counts[0] != known:
+        differ = counts is not None and known is not None and counts[0] != known
+        if counts and differ and rules.changed == "refuse":
             return f"{VERSION}: {file.task} has {counts[0]} documents, the benchmark {known}"
     changed = {reason: n for reason, n in rejected.items() if reason.startswith(VERSION)}
-    if changed:
+    if changed and rules.changed == "refuse":
         reason = next(iter(changed))
         where = next(file.examples[reason] for file in files if reason in file.examples)
         return f"{reason} ({sum(changed.values())} rows, the first at {where})"

@@ -10,7 +10,7 @@ import numpy as np
 
 from lm_microbench.readers.columns import Column, Floats
 from lm_microbench.readers.reading import ReadingReport, Rules
-from lm_microbench.readers.runs import Run, canonical
+from lm_microbench.readers.runs import UNKNOWN, Run, canonical
 from lm_microbench.readers.samples import SampleFile
 
 FULL, PARTIAL, LIMIT, MICRO = "full", "partial", "limit", "micro"
@@ -107,7 +107,7 @@ def _variants(answers: Sequence[Answers], report: ReadingReport) -> list[list[An
 
 
 def _key(x: Answers, *, version: bool) -> tuple[str, ...]:
-    return tuple(v for k, v in x.settings.items() if version or k != _VERSION)
+    return tuple(f"{k}={v}" for k, v in x.settings.items() if version or k != _VERSION)
 
 
 def _grouped(
@@ -121,9 +121,10 @@ def _grouped(
 
 def _labelled(model: str, variants: Sequence[list[Answers]]) -> list[tuple[str, list[Answers]]]:
     """Return a name for each variant: the model's, with the settings that tell them apart."""
-    facts = [group[0].settings for group in variants]
+    known = list(dict.fromkeys(key for group in variants for key in group[0].settings))
+    facts = [{k: group[0].settings.get(k, UNKNOWN) for k in known} for group in variants]
     keys: list[str] = []
-    for key in facts[0]:
+    for key in known:
         before = len({tuple(f[k] for k in keys) for f in facts})
         if (
             before < len(variants)

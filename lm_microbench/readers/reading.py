@@ -13,6 +13,7 @@ from lm_microbench import files
 
 ConflictRule = Literal["refuse", "newest", "drop"]
 NullRule = Literal["wrong", "drop", "guess"]
+ChangedRule = Literal["refuse", "drop"]
 _SHOWN = 10
 
 
@@ -36,6 +37,9 @@ class Rules:
         (in one file: the later row's), or take neither (not answered).
     min_coverage : float
         Models that answered a smaller share of what their runs should hold leave; in [0, 1].
+    changed : {"refuse", "drop"}
+        Rows whose document is not the benchmark's (another version of the data): set the whole run
+        aside, or only those rows.
     null : {"wrong", "drop", "guess"}
         A generation of which no answer could be extracted (MMLU-Pro dumps): a score of 0, not
         answered, or what a guess scores on average, 1 / number of options.
@@ -47,6 +51,7 @@ class Rules:
 
     conflict: ConflictRule = "refuse"
     min_coverage: float = 1.0
+    changed: ChangedRule = "refuse"
     null: NullRule = "wrong"
     merge_duplicates: bool = False
     rename: Mapping[str, str] = field(default_factory=dict)
@@ -55,6 +60,7 @@ class Rules:
         """Check every field."""
         for name, value, known in (
             ("conflict", self.conflict, ("refuse", "newest", "drop")),
+            ("changed", self.changed, ("refuse", "drop")),
             ("null", self.null, ("wrong", "drop", "guess")),
         ):
             if value not in known:
@@ -72,6 +78,7 @@ class FileNote:
     rows: int = 0
     skipped: str = ""
     rejected: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
@@ -89,12 +96,17 @@ class SubtaskNote:
 
 @dataclass
 class ModelNote:
-    """One column: where it comes from and how complete it is; `left` says why it is not there."""
+    """One column: where it comes from and how complete it is; `left` says why it is not there.
+
+    `accuracy` is the mean score of what was answered, `accuracy_of_all` that of all items expected
+    if a missing answer counts as wrong.
+    """
 
     model: str
     kind: str
     coverage: float
     accuracy: float | None
+    accuracy_of_all: float | None
     runs: list[str]
     settings: dict[str, str]
     subtasks: dict[str, SubtaskNote]

@@ -149,7 +149,7 @@ def find_runs(sources: Iterable[Path], leaves: Iterable[str]) -> list[Run]:
         For a source that does not exist.
     """
     groups: dict[tuple[Path, str], dict[Path, RunFile]] = defaultdict(dict)
-    for path in sorted({p.resolve() for source in sources for p in _files(source)}):
+    for path in _distinct(p for source in sources for p in _files(source)):
         found = _identify(path, sorted(leaves, key=len, reverse=True))
         if found is not None:
             file, date = found
@@ -164,6 +164,17 @@ def find_runs(sources: Iterable[Path], leaves: Iterable[str]) -> list[Run]:
 def canonical(name: str) -> str:
     """Return a model's name as lm_eval writes it in a folder's name (`org/name`: `org__name`)."""
     return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", name)
+
+
+def _distinct(paths: Iterable[Path]) -> list[Path]:
+    """Return the paths sorted; of several names of one file, the first.
+
+    Links are not resolved: a cache of the hub holds files under their names as links to others.
+    """
+    seen: dict[Path, Path] = {}
+    for path in sorted({Path(os.path.abspath(path)) for path in paths}):  # noqa: PTH100
+        seen.setdefault(path.resolve(), path)
+    return sorted(seen.values())
 
 
 def _files(source: Path) -> Iterable[Path]:
