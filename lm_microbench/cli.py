@@ -49,7 +49,8 @@ def collect(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Runs of lm_eval (folders, searched recursively, or samples files).",
+            help="Runs of lm_eval and MMLU-Pro dumps (folders, searched recursively, or files), "
+            "tables (CSV, NPZ, Parquet), leaderboard:ORG/MODEL@COMMIT (@COMMIT may be left out).",
             metavar="SRC...",
         ),
     ],
@@ -68,13 +69,28 @@ def collect(
     min_coverage: Annotated[
         float, typer.Option(help="Models that answered a smaller share of their items leave.")
     ] = 1.0,
+    changed: Annotated[
+        str,
+        typer.Option(
+            help="Rows of another version of the data: refuse (the run is set aside), or drop."
+        ),
+    ] = "refuse",
+    null: Annotated[
+        str,
+        typer.Option(
+            help="An answer that could not be extracted (MMLU-Pro dumps): wrong, drop or guess."
+        ),
+    ] = "wrong",
+    questions: Annotated[
+        Path | None, typer.Option(help="MMLU-Pro's test questions (Parquet), for --null guess.")
+    ] = None,
     merge_duplicates: Annotated[
         bool, typer.Option("--merge-duplicates", help="Items of the same content become one.")
     ] = False,
     rename: Annotated[
         list[str] | None, typer.Option(help="A model's new name: OLD=NEW; may be repeated.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Files read at once.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Files read at once; -1: one a core.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Collect what models answered, from where it lies, into one response matrix.
@@ -82,19 +98,27 @@ def collect(
     Example: `lm-microbench collect runs/ --benchmark mmlu_pro -o responses.parquet`
     """
     from lm_microbench.benchmark import load_benchmark
-    from lm_microbench.readers import ConflictError, Rules, read_lm_eval
+    from lm_microbench.readers import ConflictError, Rules
+    from lm_microbench.readers import collect as collect_all
 
     _require("--benchmark", benchmark)
     rules = Rules(
         conflict=conflict,  # type: ignore[arg-type]
+        changed=changed,  # type: ignore[arg-type]
+        null=null,  # type: ignore[arg-type]
         min_coverage=min_coverage,
         merge_duplicates=merge_duplicates,
         rename=_renames(rename or []),
     )
     with _byte_bar("reading") as progress:
         try:
-            matrix, reading = read_lm_eval(
-                sources, load_benchmark(benchmark), rules=rules, jobs=jobs, progress=progress
+            matrix, reading = collect_all(
+                sources,
+                load_benchmark(benchmark),
+                rules=rules,
+                questions=questions,
+                jobs=jobs,
+                progress=progress,
             )
         except ConflictError as error:
             if report is not None:

@@ -6,7 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from lm_microbench.benchmark import Benchmark, ItemTable
@@ -32,6 +33,10 @@ class Catalogue:
     def of(cls, benchmark: Benchmark) -> Catalogue:
         """Return the catalogue of a benchmark; its item table is read."""
         return cls(benchmark, benchmark.items())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send a worker process where the table lies; it reads it once, not once a file."""
+        return _of_file, (self.benchmark.model_dump_json(), str(self.benchmark.home))
 
     @cached_property
     def leaves(self) -> dict[str, int]:
@@ -79,3 +84,9 @@ class Catalogue:
         if found is None:
             raise NotFoundError(CHANGED)
         return found
+
+
+@lru_cache(maxsize=2)
+def _of_file(benchmark: str, home: str) -> Catalogue:
+    described = Benchmark.model_validate_json(benchmark)
+    return Catalogue.of(described.model_copy(update={"home": Path(home)}))

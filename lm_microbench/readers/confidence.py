@@ -43,7 +43,9 @@ def _likelihoods(record: Mapping[str, Any]) -> list[float] | None:
             numbers.append(float(answer[0]))
         except (TypeError, ValueError):
             return None
-    return numbers if all(map(math.isfinite, numbers)) else None
+    # -inf is a probability of 0; of all choices it would say nothing.
+    known = not any(map(math.isnan, numbers)) and math.isfinite(max(numbers))
+    return numbers if known else None
 
 
 def _continuations(arguments: Any) -> list[str]:

@@ -68,7 +68,7 @@ def read_lm_eval(
     """
     report = ReadingReport(benchmark.name, rules or Rules())
     catalogue = Catalogue.of(benchmark)
-    answers = _read_answers(sources, catalogue, report, jobs, progress)
+    answers = run_answers(sources, catalogue, report, jobs=jobs, progress=progress)
     columns = merge(answers, catalogue.table.items, report)
     return assemble(columns, catalogue.table, report), report
 
@@ -129,7 +129,7 @@ def micro_runs(
     report = ReadingReport(", ".join(b.name for b in bases), rules or Rules())
     for base in bases:
         catalogue = Catalogue.of(base)
-        answers = _read_answers(paths, catalogue, report, jobs, None, only_micro=True)
+        answers = run_answers(paths, catalogue, report, jobs=jobs, only_micro=True)
         found += [_micro_run(x, catalogue, report.rules) for x in answers if x.task]
     if not found:
         where = ", ".join(map(str, paths))
@@ -174,13 +174,13 @@ def _numbers(raw: dict[str, Any]) -> dict[str, float]:
 # ---- from files to answers ----------------------------------------------------------------------
 
 
-def _read_answers(
+def run_answers(
     sources: Iterable[Path | str],
     catalogue: Catalogue,
     report: ReadingReport,
-    jobs: int,
-    progress: Progress | None,
     *,
+    jobs: int = 1,
+    progress: Progress | None = None,
     only_micro: bool = False,
 ) -> list[Answers]:
     """Return what every run answered; files, and runs that cannot be used, go to the report."""

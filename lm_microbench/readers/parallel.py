@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
 
+SMALL = 32 << 20
 Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
@@ -27,12 +28,13 @@ def in_parallel(
     sizes : sequence of int
         Bytes that each task reads.
     jobs : int
-        Processes; with one (or one task), all is done here, and progress is told within a file.
+        Processes, -1 for one a core. With one, one task, or little to read (starting processes
+        would take longer), all is done here, and progress is told within a file.
     progress : function of (bytes done, bytes in all), optional
     """
     tell = progress or (lambda done, total: None)
     total = sum(sizes)
-    if jobs == 1 or len(tasks) < 2:
+    if jobs == 1 or len(tasks) < 2 or total < SMALL:
         return _here(function, tasks, sizes, tell, total)
     done, results = 0, []
     parallel = Parallel(n_jobs=jobs, return_as="generator")

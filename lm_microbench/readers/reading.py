@@ -156,6 +156,10 @@ class ReadingReport:
         for file in self.files:
             rejected.update(file.rejected)
         lines += _short("rows not used", rejected)
+        counts: Counter[str] = Counter()
+        for file in self.files:
+            counts.update(file.counts)
+        lines += _short("counted", counts)
         lines += _listed("fault", [fault for file in self.files for fault in file.faults])
         lines += _listed("conflict", self.conflicts)
         lines += _listed("note", self.notes)
