@@ -109,6 +109,54 @@ def test_read_lm_eval_other_filters_are_not_averaged(toy, runs):
     assert report.files[0].rejected == {"another filter than 'none'": 4}
 
 
+@pytest.mark.parametrize("filters", [[{"name": "strict"}, {"name": "none"}], [{"name": "strict"}]])
+def test_read_lm_eval_rows_that_do_not_name_which_filter_are_set_aside(toy, runs, filters):
+    rows = {leaf: [make.row(leaf, n) for n in range(4)] for leaf in make.LEAVES}
+    for row in (row for some in rows.values() for row in some):
+        del row["filter"]
+    make.make_run(runs, "org/n", files=rows)
+    assert read(runs, toy)[0].models == ("org__n",)
+    content = make.results()
+    content["configs"][A] |= {"output_type": "generate_until", "filter_list": filters}
+    make.make_run(runs, "org/m", files=rows, content=content)
+    matrix, report = read(runs, toy)
+    assert matrix.models == ("org__n",)
+    assert "rows do not name their filter, and toy_a has strict" in report.notes[0]
+
+
+def test_read_lm_eval_same_question_with_other_choices_in_the_prompt_is_rejected(toy, runs):
+    rows = [make.row(A, n) for n in range(4)]
+    for n, row in enumerate(rows):
+        row["arguments"]["gen_args_0"]["arg_0"] += f" one {n} two {n}"
+        row["arguments"] = {"gen_args_0": row["arguments"]["gen_args_0"]}
+    prompt = rows[1]["arguments"]["gen_args_0"]
+    prompt["arg_0"] = prompt["arg_0"].replace("two 1", "two 3")
+    make.make_run(runs, files=files(toy_a=rows))
+    matrix, report = read(runs, toy, min_coverage=0)
+    assert np.flatnonzero(np.isnan(matrix.scores[0])).tolist() == [1]
+    assert any("its choices are not in it" in reason for reason in report.files[0].rejected)
+
+
+@pytest.mark.parametrize("key", ["filter", "arguments"])
+def test_read_lm_eval_row_that_lacks_what_the_others_have_is_rejected(toy, runs, key):
+    rows = make.rows_of(A)
+    del rows[2][key]
+    make.make_run(runs, files=files(toy_a=rows))
+    matrix, report = read(runs, toy, min_coverage=0)
+    assert np.flatnonzero(np.isnan(matrix.scores[0])).tolist() == [2]
+    assert "as others do" in next(iter(report.files[0].rejected))
+
+
+def test_read_lm_eval_no_prompts_at_all_are_read_and_counted(toy, runs):
+    rows = make.rows_of(A)
+    for row in rows:
+        del row["arguments"]
+    make.make_run(runs, files=files(toy_a=rows))
+    matrix, report = read(runs, toy)
+    np.testing.assert_array_equal(matrix.scores, [expected()])
+    assert report.files[0].counts == {"row without a prompt, not checked": 4}
+
+
 def test_read_lm_eval_fractional_scores_of_repeats_are_kept(toy, runs):
     make.make_run(runs, files=files(toy_a=[make.row(A, n, 0.25) for n in range(4)]))
     assert read(runs, toy)[0].scores[0, :4].tolist() == [0.25] * 4

@@ -231,6 +231,7 @@ def _file_note(samples: SampleFile) -> FileNote:
         task=samples.task,
         rows=samples.rows,
         rejected=dict(samples.rejected),
+        counts={"row without a prompt, not checked": n} if (n := samples.unchecked) else {},
         examples=samples.examples,
         faults=[str(fault) for fault in samples.faults],
     )
@@ -265,6 +266,7 @@ def _answers(
 def _problem(run: Run, files: Sequence[SampleFile], catalogue: Catalogue, rules: Rules) -> str:
     """Return why a run cannot be joined to the benchmark; empty if it can."""
     rejected: Counter[str] = Counter()
+    wanted = catalogue.benchmark.filter
     for file in files:
         rejected.update(file.rejected)
         counts = run.n_samples(file.task)
@@ -272,6 +274,9 @@ def _problem(run: Run, files: Sequence[SampleFile], catalogue: Catalogue, rules:
         differ = counts is not None and known is not None and counts[0] != known
         if counts and differ and rules.changed == "refuse":
             return f"{VERSION}: {file.task} has {counts[0]} documents, the benchmark {known}"
+        filters = run.filters(file.task)
+        if file.items and not file.names_filter and filters and filters != [wanted]:
+            return f"rows do not name their filter, and {file.task} has {', '.join(filters)}"
     changed = {reason: n for reason, n in rejected.items() if reason.startswith(VERSION)}
     if changed and rules.changed == "refuse":
         reason = next(iter(changed))

@@ -96,6 +96,16 @@ class Run:
             return original, effective
         return None
 
+    def filters(self, task: str) -> list[str] | None:
+        """Return the names of a task's filters; None if no file tells."""
+        config = _get(self.results, "configs", task)
+        if not isinstance(config, Mapping) or "output_type" not in config:
+            return None
+        listed = config.get("filter_list")
+        if not isinstance(listed, list):
+            return ["none"]
+        return [str(x.get("name")) for x in listed if isinstance(x, Mapping)]
+
     def settings(self, tasks: Sequence[str]) -> dict[str, str]:
         """Return the settings that tell one variant of a model from another, as short texts.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from lm_microbench.readers.jsonl import Fault, records
 
 ROW_KEY = "lm_microbench"
 _ABSENT = {"", "n/a", "nan", "none", "null"}
-_SHOWN = 0.9
+_SHOWN = 0.5
 
 
 class RejectedError(ValueError):
@@ -28,13 +28,19 @@ class RejectedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One usable row: the items it may be, its score (NaN: missing) and confidence."""
+    """One usable row: the items it may be, its score (NaN: missing) and confidence.
+
+    `prompted` says whether the row holds its prompt, `choices_shown` whether the prompt holds the
+    document's choices (None: it has none), `filtered` whether the row names its filter.
+    """
 
     items: tuple[int, ...]
     doc_id: int | None
     score: float
     confidence: float
+    prompted: bool
     choices_shown: bool | None
+    filtered: bool
 
 
 @dataclass
@@ -42,7 +48,9 @@ class SampleFile:
     """What one samples file says about the items of a benchmark.
 
     `scores` and `confidence` have one value an item, NaN where there is none; `conflicting` are
-    the items with two different scores (the later one stands in `scores`).
+    the items with two different scores (the later one stands in `scores`); `first_ids` whether
+    the documents' numbers are 0 to n-1; `names_filter` whether rows name their filter (those of
+    old versions do not); `unchecked` how many rows hold no prompt to be checked.
     """
 
     path: str
@@ -57,6 +65,8 @@ class SampleFile:
     examples: dict[str, str] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     first_ids: bool = False
+    names_filter: bool = False
+    unchecked: int = 0
 
     def reject(self, line: int, reason: str) -> None:
         """Count a rejected row; the first of each reason is kept with its line."""
@@ -119,14 +129,18 @@ def read_row(record: Any, task: str, catalogue: Catalogue, *, micro: bool) -> Ro
         items = tuple(i for i in items if catalogue.table.items[i] == note.get("item"))
         if not items:
             raise RejectedError("the row names another item than its document is")
-    shown = _check_prompt(doc, record.get("arguments"), catalogue.benchmark.content)
+    prompts, continuations = _texts(record.get("arguments"))
+    content = catalogue.benchmark.content
+    _check_question(doc, prompts, content[0])
     doc_id = record.get("doc_id")
     return Row(
         items,
         doc_id if isinstance(doc_id, int) else None,
         score_of(record, catalogue.benchmark.metric),
         right_share(record),
-        shown,
+        bool(prompts),
+        _choices_shown(doc, [*prompts, " ".join(continuations)], content[1:]) if prompts else None,
+        "filter" in record,
     )
 
 
@@ -160,33 +174,30 @@ def _leaf(note: Any, task: str, micro: bool) -> str:
 # ---- does the prompt ask this document's question? ----------------------------------------------
 
 
-def _check_prompt(doc: Mapping[str, Any], arguments: Any, content: Iterable[str]) -> bool | None:
-    """Return whether the prompt shows the document's choices (None: it has none).
+def _check_question(doc: Mapping[str, Any], prompts: Sequence[str], name: str) -> None:
+    """Refuse a row whose prompt is there and does not hold the document's question.
 
-    Raises
-    ------
-    RejectedError
-        If a prompt is there and does not hold the document's question: a stale cache of requests
-        and `--samples` put one document's prompt under another.
+    A stale cache of requests, and `--samples`, put one document's prompt under another.
     """
-    prompts, continuations = _texts(arguments)
-    if not prompts:
-        return None
-    question, *others = content
-    text = doc.get(question)
-    if isinstance(text, str) and not all(_shows(prompt, text) for prompt in prompts):
+    question = doc.get(name)
+    if isinstance(question, str) and not all(_shows(prompt, question) for prompt in prompts):
         raise RejectedError("the prompt is another document's (its question is not in it)")
+
+
+def _choices_shown(
+    doc: Mapping[str, Any], texts: Sequence[str], names: Sequence[str]
+) -> bool | None:
+    """Return whether all texts in a document's lists occur in a prompt; None if it has no list."""
     choices = [
         choice
-        for name in others
+        for name in names
         if isinstance(values := doc.get(name), list)
         for choice in values
         if isinstance(choice, str)
     ]
     if not choices:
         return None
-    everything = [*prompts, " ".join(continuations)]
-    return all(any(_shows(text, choice) for text in everything) for choice in choices)
+    return all(any(_shows(text, choice) for text in texts) for choice in choices)
 
 
 def _texts(arguments: Any) -> tuple[list[str], list[str]]:
@@ -231,32 +242,47 @@ class _Placer:
         self._ids: set[int | None] = set()
         self._copies: dict[tuple[int, ...], list[Row]] = defaultdict(list)
         self._doubtful: list[tuple[int, Row]] = []
-        self._shown = 0
+        self._filtered = self._prompted = self._shown = self._hidden = 0
 
     def add(self, line: int, row: Row) -> None:
         self._ids.add(row.doc_id)
-        if row.choices_shown is False:
-            self._doubtful.append((line, row))
-            return
+        self._filtered += row.filtered
+        self._prompted += row.prompted
         self._shown += row.choices_shown is True
-        self._accept(row)
+        self._hidden += row.choices_shown is False
+        if row.filtered and row.prompted and row.choices_shown is not False:
+            self._accept(row)
+        else:
+            self._doubtful.append((line, row))
 
     def finish(self) -> None:
         """Decide about the rows that need the whole file to be known."""
-        # Many questions have the same text ("which is true?") and differ only in their choices. A
-        # task may also show none, so a row is rejected only where nearly all others show theirs.
-        strict = self._shown >= _SHOWN * (self._shown + len(self._doubtful))
         for line, row in self._doubtful:
-            if strict:
-                reason = "the prompt is another document's (its choices are not in it)"
+            reason = self._doubt(row)
+            if reason:
                 self._result.reject(line, reason)
             else:
                 self._accept(row)
         for item, row in self._told_apart():
             self._put(item, row)
+        self._result.names_filter = self._filtered > 0
+        self._result.unchecked = 0 if self._prompted else len(self._doubtful)
         self._result.items = frozenset(self._seen)
         self._result.conflicting = tuple(self._conflicting)
         self._result.first_ids = self._ids == set(range(len(self._ids)))
+
+    def _doubt(self, row: Row) -> str:
+        """Return why a row that differs from the others of its file is not to be trusted."""
+        if not row.filtered and self._filtered:
+            return "the row does not name its filter, as others do"
+        if not row.prompted and self._prompted:
+            return "the row has no prompt, as others do"
+        # Many questions have the same text ("which is true?") and differ only in their choices. A
+        # task may also show none, so a row is rejected only where most others show theirs.
+        strict = self._shown >= _SHOWN * (self._shown + self._hidden)
+        if row.choices_shown is False and strict:
+            return "the prompt is another document's (its choices are not in it)"
+        return ""
 
     def _accept(self, row: Row) -> None:
         if len(row.items) == 1:
