@@ -95,9 +95,7 @@ def files(draw):
 
 
 @given(files=files(), with_results=st.booleans(), rule=st.sampled_from(["refuse", "drop"]))
-@settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_read_lm_eval_damaged_files_are_read_right_or_refused(toy, files, with_results, rule):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "runs" / "org__m"
