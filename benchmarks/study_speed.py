@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -64,18 +65,17 @@ def time_pairs() -> None:
     measure("agreement + MDAD + interval, 50 trials x 1,225 pairs", figures, 30)
 
 
-def time_study(
-    name: str, matrix: ResponseMatrix, jobs: int, repeats: int, **options: object
-) -> None:
+def time_study(name: str, matrix: ResponseMatrix, repeats: int, **options: Any) -> None:
     """Time a whole study with its figures."""
 
     def run() -> None:
-        result = study(matrix, n_sources=300, n_targets=50, trials=50, n_jobs=jobs, **options)
+        result = study(matrix, n_sources=300, n_targets=50, **options)
         result.mdad()
         result.estimation()
         result.pairs()
 
-    measure(f"{name}, {matrix.n_models} x {matrix.n_items}, {jobs} jobs", run, repeats)
+    what = f"{matrix.n_models} x {matrix.n_items}, {options['trials']} trials"
+    measure(f"{name}, {what}, {options['n_jobs']} jobs", run, repeats)
 
 
 def measure(name: str, work: Callable[[], None], repeats: int) -> None:
@@ -144,18 +144,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="pairs,gpqa,large")
     parser.add_argument("--methods", default="random,stratified", help="or `all`")
+    parser.add_argument("--trials", type=int, default=50)
     options = parser.parse_args()
     wanted = options.only.split(",")
     methods = method_names() if options.methods == "all" else options.methods.split(",")
+    how = {"methods": methods, "trials": options.trials, "n_jobs": options.jobs}
     if "pairs" in wanted:
         time_pairs()
     if "gpqa" in wanted:
         matrix = read_responses(options.gpqa) if options.gpqa else simulated(420, 448, 1)
-        sizes = [10, 25, 50, 100, 200]
-        time_study("GPQA study", matrix, options.jobs, 3, methods=methods, sizes=sizes)
+        time_study("GPQA study", matrix, 3, sizes=[10, 25, 50, 100, 200], **how)
     if "large" in wanted:
-        matrix, sizes = simulated(400, 12_032, 14), [10, 25, 50, 100, 250, 500, 1000]
-        time_study("MMLU-Pro-sized study", matrix, options.jobs, 1, methods=methods, sizes=sizes)
+        sizes = [10, 25, 50, 100, 250, 500, 1000]
+        time_study("MMLU-Pro-sized study", simulated(400, 12_032, 14), 1, sizes=sizes, **how)
 
 
 if __name__ == "__main__":

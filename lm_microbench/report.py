@@ -23,7 +23,10 @@ def points(fraction: float, *, digits: int = 1, none: str = "-") -> str:
 def study_table(
     result: StudyResult, *, level: float = LEVEL, threshold: float = THRESHOLD
 ) -> Table:
-    """Return head and rows of the table of a study; MDAD, error, tau and shares in points."""
+    """Return head and rows of the table of a study; MDAD, error, tau and shares in points.
+
+    "never": the level is not reached; "-": there are too few pairs to tell.
+    """
     frame = _joined(result, level, threshold)
     several = frame["n_sources"].nunique() > 1
     head = ["method", *(["sources"] if several else []), "size", "scores", "MDAD", "95 %"]
@@ -33,7 +36,8 @@ def study_table(
         low, high = (points(row[f"mdad_{end}"], none="never") for end in ("low", "high"))
         cells = [row["method"], *([str(row["n_sources"])] if several else []), str(row["size"])]
         cells += [row["reference"], points(row["mdad"], none="never"), f"{low} to {high}"]
-        cells += [points(row["mdad_sustained"], none="never"), points(row["error"])]
+        held = points(row["mdad_sustained"], none="never" if row["n_thick_bins"] else "-")
+        cells += [held, points(row["error"])]
         cells += [points(row[x], digits=0) for x in ("kendall_tau", "agreement", "wrong_within")]
         rows.append(cells)
     return head, rows
@@ -58,18 +62,24 @@ def study_sentences(
 def _sentence(row: dict[str, Any], level: float, threshold: float) -> str:
     first, held = row["mdad"], row["mdad_sustained"]
     share = f"{100 * level:g} %"
+    closer = f"{100 * row['share_below_mdad']:.3g} % of the pairs of these models are"
     if math.isnan(first):
         ranks = f"ranks no pairs of these models consistently ({share} rightly), however different"
+    elif not row["n_thick_bins"]:
+        ranks = (
+            f"ranks {share} of the pairs near {100 * first:g} points apart rightly; {closer} "
+            f"closer; with {row['n_pairs']} pairs in all, whether it holds further apart is not "
+            "known"
+        )
     elif math.isnan(held):
         ranks = (
-            f"ranks no pairs of these models consistently: {share} of the pairs near "
-            f"{100 * first:g} points apart are ranked rightly, but fewer of some further apart, "
-            "or too few pairs are"
+            f"ranks no pairs of these models consistently: {share} rightly is first reached "
+            f"{100 * first:g} points apart, but does not hold further apart; {closer} closer"
         )
     else:
         ranks = (
             f"ranks pairs {100 * first:g} points apart consistently ({share} rightly); "
-            f"{100 * row['share_below_mdad']:.3g} % of the pairs of these models are closer"
+            f"{closer} closer"
         )
     wrong = ""
     if not math.isnan(row["wrong_within"]):
@@ -77,7 +87,8 @@ def _sentence(row: dict[str, Any], level: float, threshold: float) -> str:
             f"; {100 * row['wrong_within']:.3g} % of pairs within {100 * threshold:g} points "
             "would be ranked wrongly"
         )
-    return f"At {row['size']} examples `{row['method']}` {ranks}{wrong}."
+    examples = "1 example" if row["size"] == 1 else f"{row['size']} examples"
+    return f"At {examples} `{row['method']}` {ranks}{wrong}."
 
 
 def _joined(result: StudyResult, level: float, threshold: float) -> pd.DataFrame:

@@ -84,9 +84,9 @@ class StudyResult:
         """Return the minimum detectable ability differences, as fractions.
 
         Columns: method, n_sources, size, reference, `mdad` with its 95 % interval `mdad_low`,
-        `mdad_high` (NaN: the level is never reached), the same of `mdad_sustained`,
-        `share_below_mdad` (share of the pairs that are closer than the MDAD; NaN where it is),
-        n_pairs, n_trials.
+        `mdad_high` (NaN: the level is never reached), the same of `mdad_sustained`, `n_thick_bins`
+        (bins of at least `min_pairs` pairs; with none, no MDAD is sustained), `share_below_mdad`
+        (share of the pairs that are closer than the MDAD; NaN where it is), n_pairs, n_trials.
         """
         rows = []
         for cell in self.cells:
@@ -100,6 +100,7 @@ class StudyResult:
             row["mdad_sustained_low"], row["mdad_sustained_high"] = _floats(
                 interval(r.count_draws.mdad_sustained(level, min_pairs), never=True)
             )
+            row["n_thick_bins"] = int((r.counts.pairs >= min_pairs).sum())
             row["share_below_mdad"] = r.counts.share_within(float(row["mdad"]))[0]
             rows.append(row | {"n_pairs": int(r.counts.pairs.sum()), "n_trials": len(cell.score)})
         return _frame(rows)

@@ -30,15 +30,26 @@ def test_study_table_is_in_points():
     row = dict(zip(head, rows[0], strict=True))
     assert (row["method"], row["size"], row["scores"]) == ("random", "2", "full")
     assert (row["MDAD"], row["error"], row["tau"], row["agreement"]) == ("50.0", "12.5", "91", "83")
-    assert (row["sustained"], row["wrong<2"]) == ("never", "-")  # few pairs; none that close
+    assert (row["sustained"], row["wrong<2"]) == ("-", "-")  # too few pairs; none that close
 
 
-def test_study_sentences_of_a_level_held_by_too_few_pairs_says_so():
+def test_study_sentences_of_too_few_pairs_says_so():
     (sentence,) = report.study_sentences(checked(GOOD), threshold=0.5)
     assert sentence == (
-        "At 2 examples `random` ranks no pairs of these models consistently: 80 % of the pairs "
-        "near 50 points apart are ranked rightly, but fewer of some further apart, or too few "
-        "pairs are; 33.3 % of pairs within 50 points would be ranked wrongly."
+        "At 2 examples `random` ranks 80 % of the pairs near 50 points apart rightly; 50 % of the "
+        "pairs of these models are closer; with 6 pairs in all, whether it holds further apart is "
+        "not known; 33.3 % of pairs within 50 points would be ranked wrongly."
+    )
+
+
+def test_study_sentences_of_a_level_that_does_not_hold():
+    # Full scores 0, 1/4, 3/4 and estimates 1/2, 1, 0: right 25 points apart, wrong 50 and 75.
+    scores = np.repeat([[0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 1, 1]], 6, axis=0)
+    (sentence,) = report.study_sentences(checked(scores, items=("p",)))
+    assert sentence == (
+        "At 1 example `random` ranks no pairs of these models consistently: 80 % rightly is first "
+        "reached 25 points apart, but does not hold further apart; 0 % of the pairs of these "
+        "models are closer."
     )
 
 

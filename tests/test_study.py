@@ -55,6 +55,16 @@ def test_study_method_that_takes_all_items_is_perfect(matrix, split):
     assert row["covered"] == 1
 
 
+def test_study_unseen_scores_are_those_of_the_other_items(matrix):
+    result = study(matrix, **{**SMALL, "sizes": [30]})
+    scores = result.trials().pivot_table("score", ["trial", "target"], "reference", observed=True)
+    whole = pd.Series(matrix.accuracy(), matrix.models)
+    targets = scores.index.get_level_values("target")
+    # The two halves have 30 items each: the full score is the mean of the two.
+    np.testing.assert_allclose(scores.mean(axis=1), whole[targets.astype(str)], atol=1e-6)
+    assert (scores["seen"] != scores["unseen"]).any()
+
+
 def test_study_order_of_models_and_items_changes_nothing(matrix):
     rng = np.random.default_rng(1)
     shuffled = matrix.take(models=rng.permutation(40), items=rng.permutation(60))
