@@ -245,6 +245,17 @@ def test_load_gives_everything_again_from_the_trials(matrix, tmp_path):
     assert json.loads((tmp_path / "study.json").read_text())["seed"] == 0
 
 
+def test_result_order_of_rows_in_the_trials_does_not_matter(matrix):
+    result = study(matrix, **SMALL)
+    mixed = result.table.sort_by([("target", "ascending"), ("trial", "descending")])
+    same(result, StudyResult(mixed, result.settings))
+
+
+def test_result_tables_keep_the_order_of_the_request(matrix):
+    result = study(matrix, **{**SMALL, "methods": ["stratified", "random"]})
+    assert result.mdad()["method"].unique().tolist() == ["stratified", "random"]
+
+
 def test_load_of_a_folder_without_a_study_says_so(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"trials\.parquet: no such file"):
         StudyResult.load(tmp_path)
