@@ -60,8 +60,9 @@ def measure_sizes(
     list of dict
         `n_models`; `source_range`, the least and the greatest full score; `inside` and `above`,
         each with `n_targets` (distinct models), `n_estimates`, `n_pairs`, `error_rms`,
-        `error_mean_absolute`, `agreement` (share of pairs ordered alike) and `mdad` (fractions;
-        None where there is not enough to tell). Empty where there are fewer than 5 models.
+        `error_mean_absolute`, `difference_rms` (error of the difference of two models answering
+        the same subset), `agreement` (share of pairs ordered alike) and `mdad` (fractions; None
+        where there is not enough to tell). Empty where there are fewer than 5 models.
     """
     known = np.flatnonzero(source.coverage() > 0)
     order = sorted(known.tolist(), key=lambda i: source.models[i])
@@ -150,9 +151,26 @@ class _Kind:
             "n_pairs": int(counts.pairs.sum()),
             "error_rms": _number(np.sqrt((errors**2).mean())) if len(errors) else None,
             "error_mean_absolute": _number(np.abs(errors).mean()) if len(errors) else None,
+            "difference_rms": _number(difference_rms(estimates - self.truth)),
             "agreement": _number(counts.total_agreement()[0]),
             "mdad": _number(counts.mdad_sustained()[0]),
         }
+
+
+def difference_rms(errors: Array) -> float:
+    """Return the root mean square of e_i - e_j over all pairs of estimates of one subset.
+
+    Parameters
+    ----------
+    errors : array, shape (n_splits, n_models)
+        Estimate less full score; NaN where a model was no target. NaN if there is no pair.
+    """
+    known = ~np.isnan(errors)
+    n, values = known.sum(axis=1), np.where(known, errors, 0.0)
+    # The sum over pairs of (e_i - e_j)^2 is n * sum e^2 - (sum e)^2.
+    squares = n * (values**2).sum(axis=1) - values.sum(axis=1) ** 2
+    n_pairs = (n * (n - 1) // 2).sum()
+    return float(np.sqrt(max(squares.sum(), 0.0) / n_pairs)) if n_pairs else math.nan
 
 
 def _number(value: Any) -> float | None:

@@ -5,7 +5,7 @@ import pytest
 
 from lm_microbench.estimators import LinearEstimator
 from lm_microbench.methods import get_method
-from lm_microbench.reliability import measure, measure_sizes
+from lm_microbench.reliability import difference_rms, measure, measure_sizes
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Provenance, Subset
 
@@ -114,3 +114,10 @@ def test_standard_error_p_irt_is_the_larger_of_the_model_and_the_measured_one():
     assert found.with_(reliability=measured).standard_error(answers).tolist() == [0.5] * 5
     measured["inside"]["error_rms"] = 1e-6
     np.testing.assert_array_equal(found.with_(reliability=measured).standard_error(answers), own)
+
+
+def test_difference_rms_of_two_splits_is_worked_out_by_hand():
+    # Split 1: errors 0, 1, 3: differences 1, 3, 2, squares 1 + 9 + 4. Split 2: 2 and 2: 0; one pair.
+    errors = np.array([[0, 1, 3, np.nan], [2, np.nan, np.nan, 2]])
+    assert difference_rms(errors) == pytest.approx(np.sqrt(14 / 4))
+    assert np.isnan(difference_rms(np.array([[1.0, np.nan]])))
