@@ -117,7 +117,7 @@ def test_standard_error_p_irt_is_the_larger_of_the_model_and_the_measured_one():
 
 
 def test_difference_rms_of_two_splits_is_worked_out_by_hand():
-    # Split 1: errors 0, 1, 3: differences 1, 3, 2, squares 1 + 9 + 4. Split 2: 2 and 2: 0; one pair.
+    # Split 1: errors 0, 1, 3, differences 1, 3, 2: squares 1 + 9 + 4. Split 2: one pair, no error.
     errors = np.array([[0, 1, 3, np.nan], [2, np.nan, np.nan, 2]])
     assert difference_rms(errors) == pytest.approx(np.sqrt(14 / 4))
     assert np.isnan(difference_rms(np.array([[1.0, np.nan]])))
