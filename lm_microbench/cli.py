@@ -336,6 +336,56 @@ def compare_command(
 
 # ---- plan ---------------------------------------------------------------------------------------
 
+
+@app.command("plan")
+def plan_command(
+    benchmark: Annotated[str, typer.Argument(help="Name of a benchmark.")],
+    difference: Annotated[
+        float, typer.Option(help="Difference that matters, a fraction: 0.02 is 2 points.")
+    ] = 0.02,
+    probability: Annotated[
+        float, typer.Option(help="Wanted probability that the order is right.")
+    ] = 0.8,
+    size: Annotated[
+        int | None, typer.Option("--size", "-k", help="Only this size: what can it tell apart?")
+    ] = None,
+    study: Annotated[
+        Path | None, typer.Option(help="Folder of a study, in place of the tasks' manifests.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The table as JSON, fractions.")] = False,
+) -> None:
+    """Say how many examples, chosen how, order two models rightly; and what a size can tell.
+
+    Example: `lm-microbench plan mmlu_pro --difference 0.03 --probability 0.9`
+
+    Another: `lm-microbench plan mmlu_pro --size 25`
+    """
+    from lm_microbench import plan, registry, report
+    from lm_microbench.benchmark import load_benchmark
+    from lm_microbench.results import StudyResult
+
+    name = load_benchmark(benchmark).name
+    if study is not None:
+        table = plan.plan_study(StudyResult.load(study), difference, probability)
+    else:
+        entries = (x.load() for x in registry.tasks() if x.name.startswith(f"{name}_micro"))
+        subsets = [x for x in entries if x.provenance.benchmark == name]
+        table = plan.plan_tasks(subsets, difference, probability)
+    if size is not None:
+        table = table[table["size"] == size]
+    if table.empty:
+        raise ValueError(
+            f"{name}: no measured reliability for this; `lm-microbench study` measures it, and "
+            "--study reads it"
+        )
+    if as_json:
+        typer.echo(table.to_json(orient="records", indent=1))
+        return
+    _table(*report.plan_table(table))
+    for line in report.plan_sentences(table, difference, probability):
+        typer.echo(line)
+
+
 # ---- list, path, register -----------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lm_microbench.compare import WORDS, Comparison
 from lm_microbench.pairs import BIN_WIDTH, LEVEL, Verdict
+from lm_microbench.plan import smallest
 from lm_microbench.results import KEYS, THRESHOLD, StudyResult
 
 Table = tuple[list[str], list[list[str]]]
@@ -143,6 +144,35 @@ def comparison_sentences(result: Comparison) -> list[str]:
             f"{f' ({tied} are tied)' if tied else ''}; its estimates are off by "
             f"{points(x['error'])} points on average."
         )
+    return sentences
+
+
+def plan_table(table: pd.DataFrame) -> Table:
+    """Return head and rows of a plan; the detectable difference in points."""
+    head = ["method", "examples", "of the full run", "targets", "order right", "tells apart"]
+    head += ["source models"]
+    rows = [
+        [
+            x["method"], str(x["size"]), f"{points(x['share'], digits=2)} %", x["target"],
+            f"{points(x['probability'], digits=0)} %",
+            points(x["detectable"], none="never"), str(x["n_models"]),
+        ]
+        for x in table.to_dict("records")
+    ]  # fmt: skip
+    return head, rows
+
+
+def plan_sentences(table: pd.DataFrame, difference: float, probability: float) -> list[str]:
+    """Return for each kind of target which methods are enough at which size."""
+    what = f"{100 * difference:g} points apart rightly with {100 * probability:g} % probability"
+    who = {"inside": "models within the range of the sources", "above": "models above the sources"}
+    sentences = []
+    for target, rows in smallest(table).groupby("target", sort=False):
+        some = rows.dropna()
+        listed = ", ".join(f"{x.method} with {x.size:.0f}" for x in some.itertuples())
+        largest = table["size"].max()
+        answer = f"enough are {listed} examples" if listed else f"no size up to {largest} is enough"
+        sentences.append(f"To order {who[str(target)]} {what}, {answer}.")
     return sentences
 
 
