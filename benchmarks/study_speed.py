@@ -30,7 +30,7 @@ from lm_microbench.pairs import count_pairs
 from lm_microbench.readers import read_responses
 from lm_microbench.resampling import interval, trial_weights
 from lm_microbench.responses import ResponseMatrix
-from lm_microbench.study import study
+from lm_microbench.studies import study
 
 
 def simulated(n_models: int, n_items: int, n_subtasks: int, seed: int = 0) -> ResponseMatrix:

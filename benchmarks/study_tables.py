@@ -17,7 +17,7 @@ from lm_microbench.methods import method_names
 from lm_microbench.readers import read_responses
 from lm_microbench.report import points
 from lm_microbench.results import StudyResult
-from lm_microbench.study import study
+from lm_microbench.studies import study
 
 
 def rows(result: StudyResult) -> pd.DataFrame:

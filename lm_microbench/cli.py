@@ -255,7 +255,7 @@ def study_command(
 
     from lm_microbench.readers import read_responses
     from lm_microbench.registry import find_subset
-    from lm_microbench.study import check_subset, study
+    from lm_microbench.studies import check_subset, study
 
     matrix = read_responses(responses)
     if subset:
@@ -312,7 +312,7 @@ def compare_command(
     """
     from lm_microbench import report
     from lm_microbench.benchmark import load_benchmark
-    from lm_microbench.compare import compare, read_full
+    from lm_microbench.comparison import compare, read_full
     from lm_microbench.readers import micro_runs
     from lm_microbench.registry import find_subset
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from lm_microbench.compare import WORDS, Comparison
+from lm_microbench.comparison import WORDS, Comparison
 from lm_microbench.pairs import BIN_WIDTH, LEVEL, Verdict
 from lm_microbench.plan import smallest
 from lm_microbench.results import KEYS, THRESHOLD, StudyResult

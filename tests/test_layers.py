@@ -1,6 +1,8 @@
 """The house's one rule of imports: a module imports only from those named before it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import lm_microbench
@@ -8,7 +10,7 @@ import lm_microbench
 ORDER = [
     "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
     "clusters", "estimators", "subset", "methods", "pairs", "reliability", "resampling", "trials",
-    "results", "study", "compare", "plan", "build", "leaves", "task", "registry", "_autoload",
+    "results", "studies", "comparison", "plan", "build", "leaves", "task", "registry", "_autoload",
     "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
@@ -36,3 +38,18 @@ def test_imports_of_every_module_point_backwards():
             if ORDER.index(other) > ORDER.index(layer):
                 wrong.append(f"{path.name} imports {name}")
     assert wrong == []
+
+
+def test_package_gives_its_names_however_they_are_asked_for():
+    code = (
+        "import lm_microbench.studies, lm_microbench.comparison, lm_microbench as m\n"
+        "from lm_microbench import *\n"
+        "assert all(getattr(m, name) is globals()[name] for name in m.__all__)\n"
+        "assert callable(study) and callable(compare) and callable(m.study)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_package_import_loads_nothing_heavy():
+    code = "import lm_microbench, sys; sys.exit('numpy' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

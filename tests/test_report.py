@@ -6,7 +6,7 @@ import pytest
 from lm_microbench import report
 from lm_microbench.methods import select
 from lm_microbench.responses import ResponseMatrix
-from lm_microbench.study import check_subset
+from lm_microbench.studies import check_subset
 
 
 def checked(scores, items=("p", "q")):

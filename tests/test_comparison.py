@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lm_microbench.compare import compare
+from lm_microbench.comparison import compare
 from lm_microbench.estimators import mean_estimator
 from lm_microbench.readers import MicroRun
 from lm_microbench.responses import ResponseMatrix

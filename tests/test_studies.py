@@ -12,7 +12,7 @@ from lm_microbench.methods import get_method, select
 from lm_microbench.readers import read_responses
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.results import KEYS, StudyResult
-from lm_microbench.study import check_subset, label, study
+from lm_microbench.studies import check_subset, label, study
 
 SMALL = {"methods": ["random"], "sizes": [5, 20], "n_sources": 8, "n_targets": 10, "trials": 6}
 
