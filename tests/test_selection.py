@@ -37,15 +37,14 @@ def test_filled_missing_answer_is_the_items_mean():
 
 
 def test_confidence_every_item_is_drawn_equally_often():
-    rng = np.random.default_rng(0)
-    source = matrix(rng.random((10, 30)) < rng.random(30))
-    count = dict.fromkeys(source.items, 0)
-    n_draws = 1000
+    # Strata of 1, 2 and 3 items, none of which has a whole number of the two to be drawn.
+    source = matrix([[1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0]])
+    count, n_draws = dict.fromkeys(source.items, 0), 1000
     for seed in range(n_draws):
-        for item in select(source, "confidence", 7, seed=seed).items:
+        for item in select(source, "confidence", 2, seed=seed).items:
             count[item] += 1
-    # Probability 7 / 30 each; standard deviation of a share sqrt(.233 * .767 / 1000) = 0.0134.
-    assert np.abs(np.array(list(count.values())) / n_draws - 7 / 30).max() < 4 * 0.0134
+    # Probability 1 / 3 each; standard deviation of a share sqrt(2 / 9 / 1000) = 0.0149.
+    assert np.abs(np.array(list(count.values())) / n_draws - 1 / 3).max() < 4 * 0.0149
 
 
 def test_confidence_strata_give_their_share_rounded_down_or_up():
