@@ -19,7 +19,7 @@ import pandas as pd
 
 from lm_microbench.methods import Method, get_method, method_names
 from lm_microbench.readers import read_responses
-from lm_microbench.study import study
+from lm_microbench.studies import study
 
 KEYS = ["method", "n_sources", "size", "reference"]
 FIGURES = ["mdad", "mdad_sustained", "error", "kendall_tau", "agreement", "standard_error"]

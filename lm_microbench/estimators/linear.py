@@ -11,7 +11,6 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Array = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.intp]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -58,31 +57,36 @@ class SampleDesign(BaseModel):
 
         NaN where fewer than two answers are known.
         """
-        answers = np.atleast_2d(np.asarray(scores, dtype=np.float64))
-        return np.array([self._one(row, np.asarray(weights, dtype=np.float64)) for row in answers])
+        y = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+        w = np.asarray(weights, dtype=np.float64)
+        known = ~np.isnan(y)
+        n_known = known.sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            error = np.sqrt(self._variance(np.where(known, y, 0.0), known, w))
+        error[n_known < 2] = math.nan
+        error[(n_known < 2) & (n_known == sum(self.population))] = 0.0
+        return error
 
-    def _one(self, scores: Array, weights: Array) -> float:
-        known = ~np.isnan(scores)
-        if known.sum() < 2:
-            return math.nan if known.sum() < sum(self.population) else 0.0
-        y, strata = scores[known], np.asarray(self.strata)[known]
-        w = weights[known] * (weights.sum() / weights[known].sum())
+    def _variance(self, y: Array, known: npt.NDArray[np.bool_], w: Array) -> Array:
+        """Return the variance of the weighted mean of each row of `y`, 0 where not `known`."""
         population = np.asarray(self.population, dtype=np.float64)
-        size, n = len(population), np.bincount(strata, minlength=len(population))
-        total, some = np.bincount(strata, w, size), n > 0
-        spread = float(np.var(y, ddof=1))
-        sampling = np.zeros(size)
-        sampling[some] = total[some] ** 2 * (1 - n[some] / population[some]) / n[some]
-        if (~some & (population > 0)).any():
-            share = population / population.sum() * w.sum()
-            return math.sqrt(spread * np.maximum(sampling, (total - share) ** 2).sum())
-        return math.sqrt((sampling * self._variances(y, strata, n, spread)).sum())
+        groups = np.asarray(self.strata)[:, None] == np.arange(len(population))
+        n = (known @ groups.astype(np.float64)).astype(np.float64)
+        total = (known * w) @ groups * (w.sum() / (known @ w))[:, None]
+        sampling = np.where(n > 0, total**2 * (1 - n / population) / n, 0.0)
+        spread = _sample_variance(y.sum(axis=1), (y**2).sum(axis=1), known.sum(axis=1))
+        within = _sample_variance(y @ groups, y**2 @ groups, n)
+        stratified = (sampling * np.where(n > 1, within, spread[:, None])).sum(axis=1)
+        share = population / population.sum() * w.sum()
+        safe = spread * np.maximum(sampling, (total - share) ** 2).sum(axis=1)
+        missed = ((n == 0) & (population > 0)).any(axis=1)
+        variance: Array = np.where(missed, safe, stratified)
+        return variance
 
-    def _variances(self, y: Array, strata: Counts, n: Counts, spread: float) -> Array:
-        """Return the variance of answers within each stratum; `spread` where it has only one."""
-        mean = np.bincount(strata, y, len(n)) / np.maximum(n, 1)
-        squares = np.bincount(strata, (y - mean[strata]) ** 2, len(n))
-        return np.where(n > 1, squares / np.maximum(n - 1, 1), spread)
+
+def _sample_variance(total: Array, squares: Array, n: Array) -> Array:
+    """Return the unbiased variance of n values with the given sum and sum of squares."""
+    return np.maximum(squares - total**2 / n, 0.0) / (n - 1)
 
 
 class LinearEstimator(BaseModel):
@@ -133,11 +137,17 @@ class LinearEstimator(BaseModel):
     def estimate(self, scores: npt.ArrayLike) -> Array:
         """Return the estimated full score of each model, shape (n_models,); not clipped.
 
-        The sum is exact (`math.fsum`): two models whose weighted scores are equal get the same
-        estimate whatever the order of the terms, so a tie is a tie.
+        A row's sum does not depend on the other rows; sums that are equal on paper may differ by
+        rounding, which `pairs.TOLERANCE` takes for the tie that it is.
         """
         answers = np.atleast_2d(np.asarray(scores, dtype=np.float64))
-        return np.array([self._one(row) for row in answers])
+        weights = self.item_weights()
+        known = ~np.isnan(answers)
+        value = np.einsum("ij,j->i", np.where(known, answers, 0.0), weights)
+        part = np.einsum("ij,j->i", known.astype(np.float64), weights)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = np.where(known.all(axis=1), value, value * (weights.sum() / part))
+        return np.where(np.isfinite(value), self.intercept + value, np.nan)
 
     def standard_error(self, scores: npt.ArrayLike) -> Array:
         """Return the design-based standard error of each estimate, shape (n_models,), or NaN."""
@@ -145,17 +155,6 @@ class LinearEstimator(BaseModel):
         if self.design is None:
             return np.full(len(answers), np.nan)
         return self.design.standard_error(answers, self.item_weights())
-
-    def _one(self, scores: Array) -> float:
-        weights = self.item_weights()
-        known = ~np.isnan(scores)
-        if not known.any():
-            return math.nan
-        value = math.fsum(weights[known] * scores[known])
-        if known.all():
-            return self.intercept + value
-        total = math.fsum(weights[known])
-        return self.intercept + (value * math.fsum(weights) / total if total else math.nan)
 
 
 def mean_estimator(
