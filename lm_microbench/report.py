@@ -141,7 +141,7 @@ def comparison_sentences(result: Comparison) -> list[str]:
         tied = int((pairs["verdict"] == WORDS[Verdict.TIED]).sum())
         sentences.append(
             f"{x['task']} ranks {alike} of {x['n_pairs']} pairs of models as their full runs do"
-            f"{f' ({tied} are tied)' if tied else ''}; its estimates are off by "
+            f"{f' ({tied} tied)' if tied else ''}; its estimates are off by "
             f"{points(x['error'])} points on average."
         )
     return sentences
