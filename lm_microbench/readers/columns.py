@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,7 +169,8 @@ def _metadata(kept: Sequence[Column], report: ReadingReport) -> dict[str, Any]:
                 "kind": column.kind,
                 "coverage": column.coverage,
                 "settings": column.settings,
-                "runs": column.runs,
+                # Names of folders, not paths: a matrix is made to be handed on.
+                "runs": [Path(run).name for run in column.runs],
             }
             for column in kept
         },
