@@ -345,7 +345,7 @@ def test_read_lm_eval_micro_run_beside_a_full_run_is_set_aside(toy, runs, micro)
 def test_read_lm_eval_micro_row_that_names_another_item_is_rejected(toy, runs, micro):
     micro[0]["doc"]["lm_microbench"]["item"] = toy.items().items[0]
     make.make_run(runs, files={"toy_micro2_random": micro})
-    _, report = read(runs, toy)
+    _, report = read(runs, toy, min_coverage=0)
     assert report.files[0].rejected == {"the row names another item than its document is": 1}
 
 
@@ -361,3 +361,12 @@ def test_micro_runs_none_is_one_clear_line(toy, runs):
     make.make_run(runs)
     with pytest.raises(ValueError, match="no run of a micro-task"):
         micro_runs([runs], toy)
+
+
+def test_read_lm_eval_truncated_micro_run_leaves(toy, runs, micro):
+    file = next((runs / "org__m").glob("samples_toy_micro2*"))
+    file.write_bytes(file.read_bytes()[:-30])
+    with pytest.raises(ValueError, match=r"0\.5000 \(micro run\)"):
+        read(runs, toy)
+    [run], _ = micro_runs([runs], toy)
+    assert (run.lacking, run.answers.n_items) == (1, 1)

@@ -5,7 +5,8 @@ All but the plain tables' also return a report of what was read and what was lef
 
 from __future__ import annotations
 
-from lm_microbench.readers.lm_eval import MicroRun, micro_runs, read_lm_eval
+from lm_microbench.readers.lm_eval import read_lm_eval
+from lm_microbench.readers.micro import MicroRun, micro_runs
 from lm_microbench.readers.mmlu_pro import read_mmlu_pro
 from lm_microbench.readers.reading import ConflictError, ReadingReport, Rules
 from lm_microbench.readers.sources import collect

@@ -29,7 +29,7 @@ class Column:
 
     `expected` are the items that its runs should hold, `duplicates` how often an item was found
     again, `conflicting` the items with different scores, `kind` what its runs are ("full",
-    "partial", "limit", "micro", "dump").
+    "partial", "limit", "micro", "table"), `lacking` how many more a broken micro run should hold.
     """
 
     model: str
@@ -41,11 +41,12 @@ class Column:
     settings: dict[str, str] = field(default_factory=dict)
     duplicates: Mapping[int, int] = field(default_factory=dict)
     conflicting: Sequence[int] = ()
+    lacking: int = 0
 
     @property
     def coverage(self) -> float:
         """Share of the expected items that have a score."""
-        expected = int(self.expected.sum())
+        expected = int(self.expected.sum()) + self.lacking
         return float((~np.isnan(self.scores) & self.expected).sum() / expected) if expected else 0.0
 
 
@@ -64,7 +65,7 @@ def assemble(columns: Sequence[Column], table: ItemTable, report: ReadingReport)
         note = _note(column, table)
         if column.coverage < rules.min_coverage:
             note.left = (
-                f"{note.total('found'):,} of {note.total('expected'):,} items "
+                f"{note.total('found'):,} of {note.total('expected') + column.lacking:,} items "
                 f"({column.kind} run), under --min-coverage {rules.min_coverage:g}"
             )
         report.models.append(note)

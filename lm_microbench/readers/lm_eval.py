@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from lm_microbench.benchmark import Benchmark, load_benchmark
+from lm_microbench.benchmark import Benchmark
 from lm_microbench.readers.catalogue import VERSION, Catalogue
 from lm_microbench.readers.columns import assemble
 from lm_microbench.readers.merge import (
@@ -21,7 +19,6 @@ from lm_microbench.readers.merge import (
     PARTIAL,
     Answers,
     merge,
-    model_name,
     pool,
 )
 from lm_microbench.readers.parallel import Progress, in_parallel
@@ -30,7 +27,7 @@ from lm_microbench.readers.runs import Run, RunFile, find_runs
 from lm_microbench.readers.samples import SampleFile, read_samples
 from lm_microbench.responses import ResponseMatrix
 
-_MICRO_NAME = re.compile(r"^(?P<base>.+)_micro\d+_[A-Za-z0-9]")
+MICRO_NAME = re.compile(r"^(?P<base>.+)_micro\d+_[A-Za-z0-9]")
 
 
 def read_lm_eval(
@@ -71,104 +68,6 @@ def read_lm_eval(
     answers = run_answers(sources, catalogue, report, jobs=jobs, progress=progress)
     columns = merge(answers, catalogue.table.items, report)
     return assemble(columns, catalogue.table, report), report
-
-
-@dataclass(frozen=True)
-class MicroRun:
-    """One micro-task's run of one model.
-
-    Parameters
-    ----------
-    model, task : str
-    numbers : mapping of str to float
-        The results file's own numbers for the task, such as `full_estimate`,
-        `full_estimate_stderr`, `acc`; those it calls "N/A" are absent.
-    answers : ResponseMatrix
-        One model's scores on the items of the micro-task only.
-    limited : bool
-        Whether `--limit` or `--samples` left items out.
-    settings : mapping
-    path : str
-        Where the run lies.
-    """
-
-    model: str
-    task: str
-    numbers: dict[str, float]
-    answers: ResponseMatrix
-    limited: bool
-    date: str = ""
-    settings: dict[str, str] = field(default_factory=dict)
-    path: str = ""
-
-
-def micro_runs(
-    sources: Iterable[Path | str],
-    benchmark: Benchmark | None = None,
-    *,
-    rules: Rules | None = None,
-    jobs: int = 1,
-) -> tuple[list[MicroRun], ReadingReport]:
-    """Return every micro-task's run in some folders, ordered by model, task and date.
-
-    Parameters
-    ----------
-    sources : paths
-    benchmark : Benchmark, optional
-        Only micro-tasks of this one; without it, of every benchmark that the tasks' names
-        (`<base>_micro<size>_<method>`) mention.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    paths = [Path(source) for source in sources]
-    bases = [benchmark] if benchmark else [load_benchmark(name) for name in _bases(paths)]
-    found: list[MicroRun] = []
-    report = ReadingReport(", ".join(b.name for b in bases), rules or Rules())
-    for base in bases:
-        catalogue = Catalogue.of(base)
-        answers = run_answers(paths, catalogue, report, jobs=jobs, only_micro=True)
-        found += [_micro_run(x, catalogue, report.rules) for x in answers if x.task]
-    if not found:
-        where = ", ".join(map(str, paths))
-        raise ValueError(f"{where}: no run of a micro-task; run one with `lm_eval --log_samples`")
-    return sorted(found, key=lambda x: (x.model, x.task, x.date)), report
-
-
-def _bases(paths: Sequence[Path]) -> list[str]:
-    matches = [_MICRO_NAME.match(file.task) for run in find_runs(paths, ()) for file in run.files]
-    return sorted({match["base"] for match in matches if match})
-
-
-def _micro_run(x: Answers, catalogue: Catalogue, rules: Rules) -> MicroRun:
-    items = np.flatnonzero(x.expected)
-    model = model_name(x.run, rules)
-    return MicroRun(
-        model=model,
-        task=x.task,
-        numbers=_numbers(x.run.results.get("results", {}).get(x.task, {})),
-        answers=ResponseMatrix(
-            scores=x.scores[None, items],
-            models=(model,),
-            items=tuple(catalogue.table.items[i] for i in items),
-            subtasks=tuple(catalogue.table.subtasks[i] for i in items),
-        ),
-        limited=x.kind == LIMIT,
-        date=x.run.date,
-        settings=x.settings,
-        path=x.run.label,
-    )
-
-
-def _numbers(raw: dict[str, Any]) -> dict[str, float]:
-    """Return the numbers of one task's results; `metric,filter` becomes `metric`."""
-    return {
-        key.partition(",")[0]: float(value)
-        for key, value in raw.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
 
 
 # ---- from files to answers ----------------------------------------------------------------------
@@ -217,7 +116,7 @@ def _kind_of(file: RunFile, run: Run, catalogue: Catalogue, report: ReadingRepor
     """Return "full" for a leaf task's file, "micro" for a micro-task's, None for another's."""
     if file.task in catalogue.leaves:
         return FULL
-    match = _MICRO_NAME.match(file.task)
+    match = MICRO_NAME.match(file.task)
     if match and match["base"] == catalogue.benchmark.name:
         return MICRO
     skipped = f"of another task than {catalogue.benchmark.name}'s"
@@ -246,10 +145,13 @@ def _answers(
         report.notes.append(f"{run.label} {task}".strip() + f": set aside; {problem}")
         return None
     scores, confidence, duplicates, conflicting = pool(files)
-    expected = np.ones(len(scores), dtype=np.bool_)
+    expected, lacking = np.ones(len(scores), dtype=np.bool_), 0
     if task:
+        items = frozenset().union(*(file.items for file in files))
         expected[:] = False
-        expected[list(frozenset().union(*(file.items for file in files)))] = True
+        expected[list(items)] = True
+        counts = run.n_samples(task)
+        lacking = max(counts[1] - len(items), 0) if counts else 0
     return Answers(
         run=run,
         kind=_kind(run, task, files, catalogue, bool(np.isnan(scores[expected]).any())),
@@ -260,6 +162,7 @@ def _answers(
         settings=run.settings([task] if task else [file.task for file in files]),
         duplicates=duplicates,
         conflicting=conflicting,
+        lacking=lacking,
     )
 
 

@@ -19,7 +19,10 @@ _VERSION = "task_version"
 
 @dataclass
 class Answers:
-    """What one run answered; `task` names the micro-task, and is empty for the base's own run."""
+    """What one run answered; `task` names the micro-task, and is empty for the base's own run.
+
+    `lacking` is how many items more a micro run should hold: a broken file does not say which.
+    """
 
     run: Run
     kind: str
@@ -30,6 +33,7 @@ class Answers:
     settings: dict[str, str]
     duplicates: dict[int, int] = field(default_factory=dict)
     conflicting: list[int] = field(default_factory=list)
+    lacking: int = 0
 
     @property
     def label(self) -> str:
@@ -171,6 +175,7 @@ def _column(
         settings=used[-1].settings,
         duplicates=duplicates,
         conflicting=conflicting,
+        lacking=max(x.lacking for x in used),
     )
 
 

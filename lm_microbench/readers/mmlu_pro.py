@@ -4,54 +4,33 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from lm_microbench.benchmark import Benchmark
-from lm_microbench.readers.catalogue import CHANGED, UNKNOWN, VERSION, Catalogue
+from lm_microbench.readers.catalogue import VERSION, Catalogue
 from lm_microbench.readers.columns import assemble
-from lm_microbench.readers.jsonl import Fault, records
+from lm_microbench.readers.dump import (
+    ABSENT,
+    GROUP,
+    ID,
+    LETTERS,
+    NO_LETTER,
+    NULL,
+    Dump,
+    read_dump,
+)
 from lm_microbench.readers.merge import FULL, PARTIAL, Answers, merge
 from lm_microbench.readers.parallel import Progress, in_parallel
 from lm_microbench.readers.reading import FileNote, ReadingReport, Rules
 from lm_microbench.readers.runs import Run
 from lm_microbench.responses import ResponseMatrix
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _FILE = re.compile(r"^model_outputs_(?P<model>.+?)(?:_(?P<shots>\d+)shots?)?\.(?:json|zip)")
-_ID, _GROUP, _KEY, _PRED = "question_id", "category", "answer", "pred"
-_ABSENT, _NULL, _NO_LETTER = 0, -1, -2
-
-
-@dataclass
-class Dump:
-    """What one file says, one value an item.
-
-    `preds` and `keys` hold 1 for "A", 2 for "B" and so on, 0 where the file has no record; a pred
-    is also -1 where it is null and -2 where it is no single letter. `n_options` is 0 where unknown.
-    """
-
-    path: str
-    preds: npt.NDArray[np.int8]
-    keys: npt.NDArray[np.int8]
-    n_options: npt.NDArray[np.int16]
-    rows: int = 0
-    duplicates: dict[int, int] = field(default_factory=dict)
-    conflicting: list[int] = field(default_factory=list)
-    rejected: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
-    faults: list[Fault] = field(default_factory=list)
-
-    def reject(self, line: int, reason: str) -> None:
-        """Count a rejected record; the first of each reason is kept with its line."""
-        self.rejected[reason] += 1
-        self.examples.setdefault(reason, f"{self.path}:{line}")
 
 
 def is_dump(path: Path) -> bool:
@@ -120,10 +99,10 @@ def dump_answers(
 ) -> list[Answers]:
     """Return what every dump's model answered; what could not be used goes to the report."""
     benchmark = catalogue.benchmark
-    if (benchmark.subtask.field, benchmark.item.field) != (_GROUP, _ID):
+    if (benchmark.subtask.field, benchmark.item.field) != (GROUP, ID):
         raise ValueError(
             f"{paths[0]}: a dump of MMLU-Pro, but {benchmark.name} does not name its items "
-            f"by {_GROUP} and {_ID}; give --benchmark mmlu_pro"
+            f"by {GROUP} and {ID}; give --benchmark mmlu_pro"
         )
     tasks = [(path, catalogue) for path in paths]
     sizes = [path.stat().st_size for path in paths]
@@ -141,82 +120,6 @@ def dump_answers(
     return answers
 
 
-# ---- one file -----------------------------------------------------------------------------------
-
-
-def read_dump(
-    path: Path, catalogue: Catalogue, advance: Callable[[int], None] | None = None
-) -> Dump:
-    """Return what one file says, joined to the items by `<category>/<question_id>`.
-
-    Where a record holds question and options too, they must be the item's.
-    """
-    size = len(catalogue.table.items)
-    dump = Dump(
-        path=str(path),
-        preds=np.zeros(size, dtype=np.int8),
-        keys=np.zeros(size, dtype=np.int8),
-        n_options=np.zeros(size, dtype=np.int16),
-    )
-    index = {name: i for i, name in enumerate(catalogue.table.items)}
-    for line, record in records(path, dump.faults, advance=advance):
-        dump.rows += 1
-        if not isinstance(record, Mapping) or _ID not in record:
-            dump.reject(line, f"no record (a {type(record).__name__} without {_ID})")
-            continue
-        _add(dump, line, record, index, catalogue)
-    return dump
-
-
-def _add(
-    dump: Dump, line: int, record: Mapping[str, Any], index: Mapping[str, int], catalogue: Catalogue
-) -> None:
-    item = index.get(f"{record.get(_GROUP)}/{record[_ID]}")
-    if item is None:
-        dump.reject(line, UNKNOWN)
-        return
-    if not _same_content(record, item, catalogue):
-        dump.reject(line, CHANGED)
-        return
-    if _PRED not in record:
-        dump.reject(line, f"no {_PRED}")
-        return
-    key = _letter(record.get(_KEY))
-    if key <= 0:
-        dump.reject(line, f"{_KEY} is no letter")
-        return
-    pred = _letter(record[_PRED])
-    if dump.preds[item] != _ABSENT:
-        dump.duplicates[item] = dump.duplicates.get(item, 0) + 1
-        if (dump.preds[item], dump.keys[item]) != (pred, key):
-            dump.conflicting.append(item)
-    dump.preds[item], dump.keys[item] = pred, key
-    options = record.get("options")
-    if isinstance(options, list):
-        dump.n_options[item] = len(options)
-
-
-def _letter(value: Any) -> int:
-    """Return 1 for "A" and so on, -1 for null or nothing, -2 for what is no single letter."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return _NULL
-    if isinstance(value, str) and len(value.strip()) == 1 and value.strip() in LETTERS:
-        return LETTERS.index(value.strip()) + 1
-    return _NO_LETTER
-
-
-def _same_content(record: Mapping[str, Any], item: int, catalogue: Catalogue) -> bool:
-    """Return whether question and options are the item's; its key may differ between files."""
-    benchmark = catalogue.benchmark
-    if any(name not in record for name in benchmark.content):
-        return True
-    wanted = catalogue.table.locations[item].content
-    if benchmark.content_hash(record) == wanted:
-        return True
-    others = ({**record, _KEY: letter} for letter in LETTERS)
-    return any(benchmark.content_hash(other) == wanted for other in others)
-
-
 # ---- all files together -------------------------------------------------------------------------
 
 
@@ -226,16 +129,16 @@ def _majority_keys(
     """Return each item's answer key, that of most files; 0 where no one key leads."""
     keys = np.stack([dump.keys for dump in dumps])
     result: npt.NDArray[np.int8] = keys.max(axis=0)
-    differ = np.flatnonzero(((keys != result) & (keys != _ABSENT)).any(axis=0))
+    differ = np.flatnonzero(((keys != result) & (keys != ABSENT)).any(axis=0))
     for item in differ.tolist():
-        votes = Counter(keys[:, item][keys[:, item] != _ABSENT].tolist()).most_common()
+        votes = Counter(keys[:, item][keys[:, item] != ABSENT].tolist()).most_common()
         name = catalogue.table.items[item]
         told = ", ".join(f"{LETTERS[key - 1]} in {n} files" for key, n in votes)
         if votes[0][1] > votes[1][1]:
             result[item] = votes[0][0]
             report.notes.append(f"{name}: the answer keys differ ({told}); the first counts")
         else:
-            result[item] = _ABSENT
+            result[item] = ABSENT
             report.conflicts.append(f"{name}: the answer keys differ ({told}) and none leads")
     return result
 
@@ -247,10 +150,10 @@ def _n_options(
     result = np.max([dump.n_options for dump in dumps], axis=0)
     if questions is None:
         return np.asarray(result, dtype=np.int16)
-    rows = pq.read_table(questions, columns=[_ID, _GROUP, "options"]).to_pylist()
+    rows = pq.read_table(questions, columns=[ID, GROUP, "options"]).to_pylist()
     index = {name: i for i, name in enumerate(catalogue.table.items)}
     for row in rows:
-        item = index.get(f"{row[_GROUP]}/{row[_ID]}")
+        item = index.get(f"{row[GROUP]}/{row[ID]}")
         if item is not None:
             result[item] = len(row["options"])
     return np.asarray(result, dtype=np.int16)
@@ -273,8 +176,8 @@ def _answers(
     rules: Rules,
 ) -> Answers:
     scores = np.where(dump.preds == keys, 1, 0).astype(np.float32)
-    scores[(dump.preds == _ABSENT) | (keys == _ABSENT)] = np.nan
-    null = dump.preds == _NULL
+    scores[(dump.preds == ABSENT) | (keys == ABSENT)] = np.nan
+    null = dump.preds == NULL
     if rules.null == "drop":
         scores[null] = np.nan
     elif rules.null == "guess":
@@ -287,7 +190,7 @@ def _answers(
     match = _FILE.match(path.name)
     name = match["model"] if match else path.name.partition(".")[0]
     shots = match["shots"] if match else None
-    complete = bool((dump.preds != _ABSENT).all())
+    complete = bool((dump.preds != ABSENT).all())
     return Answers(
         run=Run(path, "", (), {"model_name": name}),
         kind=FULL if complete else PARTIAL,
@@ -304,9 +207,9 @@ def _answers(
 def _file_note(dump: Dump, n_options: npt.NDArray[np.int16]) -> FileNote:
     outside = (dump.preds > n_options) & (n_options > 0)
     counts = {
-        "question without a record": int((dump.preds == _ABSENT).sum()),
-        "pred is null": int((dump.preds == _NULL).sum()),
-        "pred is no letter (wrong)": int((dump.preds == _NO_LETTER).sum()),
+        "question without a record": int((dump.preds == ABSENT).sum()),
+        "pred is null": int((dump.preds == NULL).sum()),
+        "pred is no letter (wrong)": int((dump.preds == NO_LETTER).sum()),
         "pred is none of the item's options (wrong)": int(outside.sum()),
     }
     return FileNote(

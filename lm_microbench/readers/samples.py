@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from lm_microbench.readers.catalogue import Catalogue, NotFoundError
 from lm_microbench.readers.confidence import right_share
 from lm_microbench.readers.jsonl import Fault, records
+from lm_microbench.readers.prompts import asks_question, request_texts, shows_choices
 
 ROW_KEY = "lm_microbench"
 _ABSENT = {"", "n/a", "nan", "none", "null"}
@@ -129,9 +129,10 @@ def read_row(record: Any, task: str, catalogue: Catalogue, *, micro: bool) -> Ro
         items = tuple(i for i in items if catalogue.table.items[i] == note.get("item"))
         if not items:
             raise RejectedError("the row names another item than its document is")
-    prompts, continuations = _texts(record.get("arguments"))
+    prompts, continuations = request_texts(record.get("arguments"))
     content = catalogue.benchmark.content
-    _check_question(doc, prompts, content[0])
+    if not asks_question(doc, prompts, content[0]):
+        raise RejectedError("the prompt is another document's (its question is not in it)")
     doc_id = record.get("doc_id")
     return Row(
         items,
@@ -139,7 +140,7 @@ def read_row(record: Any, task: str, catalogue: Catalogue, *, micro: bool) -> Ro
         score_of(record, catalogue.benchmark.metric),
         right_share(record),
         bool(prompts),
-        _choices_shown(doc, [*prompts, " ".join(continuations)], content[1:]) if prompts else None,
+        shows_choices(doc, [*prompts, " ".join(continuations)], content[1:]) if prompts else None,
         "filter" in record,
     )
 
@@ -169,61 +170,6 @@ def _leaf(note: Any, task: str, micro: bool) -> str:
     if not isinstance(note, Mapping) or not isinstance(note.get("task"), str):
         raise RejectedError(f"no row of a micro-task (its document has no `{ROW_KEY}`)")
     return str(note["task"])
-
-
-# ---- does the prompt ask this document's question? ----------------------------------------------
-
-
-def _check_question(doc: Mapping[str, Any], prompts: Sequence[str], name: str) -> None:
-    """Refuse a row whose prompt is there and does not hold the document's question.
-
-    A stale cache of requests, and `--samples`, put one document's prompt under another.
-    """
-    question = doc.get(name)
-    if isinstance(question, str) and not all(_shows(prompt, question) for prompt in prompts):
-        raise RejectedError("the prompt is another document's (its question is not in it)")
-
-
-def _choices_shown(
-    doc: Mapping[str, Any], texts: Sequence[str], names: Sequence[str]
-) -> bool | None:
-    """Return whether all texts in a document's lists occur in a prompt; None if it has no list."""
-    choices = [
-        choice
-        for name in names
-        if isinstance(values := doc.get(name), list)
-        for choice in values
-        if isinstance(choice, str)
-    ]
-    if not choices:
-        return None
-    return all(any(_shows(text, choice) for text in texts) for choice in choices)
-
-
-def _texts(arguments: Any) -> tuple[list[str], list[str]]:
-    """Return the distinct prompts and the continuations of a row's requests."""
-    requests = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
-    prompts: dict[str, None] = {}
-    continuations: list[str] = []
-    for request in requests if isinstance(requests, list) else []:
-        values = list(request.values()) if isinstance(request, Mapping) else request
-        if not isinstance(values, list) or not values:
-            continue
-        if isinstance(values[0], str):
-            prompts[values[0]] = None
-        if len(values) > 1 and isinstance(values[1], str):
-            continuations.append(values[1])
-    return list(prompts), continuations
-
-
-def _shows(prompt: str, text: str) -> bool:
-    """Return whether a prompt holds a text: as it is, as JSON, or with other white space."""
-    text = text.strip()
-    if text in prompt or json.dumps(text)[1:-1] in prompt:
-        return True
-    if json.dumps(text, ensure_ascii=False)[1:-1] in prompt:
-        return True
-    return "".join(text.split()) in "".join(prompt.split())
 
 
 # ---- which item ---------------------------------------------------------------------------------
