@@ -146,4 +146,4 @@ def test_collect_leaderboard_source_and_local_copy_give_the_same(hub, tmp_path, 
     assert fetched.models == copied.models == ("org__m",)
     np.testing.assert_array_equal(fetched.scores, copied.scores)
     assert report.notes == [f"leaderboard:org/m: read at commit {COMMIT}"]
-    assert COMMIT in fetched.metadata["columns"]["org__m"]["runs"][0]
+    assert fetched.metadata["commits"] == {"leaderboard:org/m": COMMIT}

@@ -165,6 +165,7 @@ def _metadata(kept: Sequence[Column], report: ReadingReport) -> dict[str, Any]:
         "benchmark": report.benchmark,
         "rules": asdict(report.rules),
         "conflicts": len(report.conflicts),
+        "commits": report.commits,
         "columns": {
             column.model: {
                 "kind": column.kind,

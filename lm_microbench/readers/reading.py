@@ -119,7 +119,7 @@ class ModelNote:
 
 @dataclass
 class ReadingReport:
-    """All that a reader has to say about its input."""
+    """All that a reader has to say about its input; `commits` are those read from the hub."""
 
     benchmark: str
     rules: Rules = field(default_factory=Rules)
@@ -127,6 +127,7 @@ class ReadingReport:
     models: list[ModelNote] = field(default_factory=list)
     conflicts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    commits: dict[str, str] = field(default_factory=dict)
 
     @property
     def kept(self) -> list[ModelNote]:

@@ -95,6 +95,7 @@ def _sorted_out(
         if str(source).startswith(PREFIX):
             details = fetch_details(str(source), catalogue.leaves)
             report.notes.append(f"{details.source}: read at commit {details.commit}")
+            report.commits[details.source] = details.commit
             found.runs.append(details.folder)
             continue
         path = Path(source)
