@@ -9,7 +9,8 @@ import lm_microbench
 
 ORDER = [
     "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
-    "clusters", "estimators", "subset", "methods", "pairs", "reliability", "resampling", "trials",
+    "clusters", "ridge", "predictive", "estimators", "subset", "methods", "pairs", "reliability",
+    "resampling", "trials",
     "results", "studies", "comparison", "plan", "build", "leaves", "task", "registry", "_autoload",
     "callback", "report", "cli",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 An estimator is a small set of numbers, kept in a subset's manifest, so that a run needs no source
 data. Every estimator has `estimate(scores)` and `standard_error(scores)`; `scores` has shape
 (n_models, n_chosen), its columns in the order of the subset's items. `knows_its_error` says whether
-that standard error holds without trust in a model.
+that standard error holds without trust in a model: by design, or by models that were left out.
 """
 
 from typing import Annotated
@@ -24,8 +24,12 @@ from lm_microbench.estimators.linear import (
     SampleDesign,
     mean_estimator,
 )
+from lm_microbench.estimators.predictive import PredictiveEstimator
 
-Estimator = Annotated[LinearEstimator | PIrtEstimator | GpIrtEstimator, Field(discriminator="kind")]
+Estimator = Annotated[
+    LinearEstimator | PIrtEstimator | GpIrtEstimator | PredictiveEstimator,
+    Field(discriminator="kind"),
+]
 
 __all__ = [
     "Array",
@@ -35,6 +39,7 @@ __all__ = [
     "LinearEstimator",
     "MixtureCurve",
     "PIrtEstimator",
+    "PredictiveEstimator",
     "SampleDesign",
     "TabulatedCurve",
     "curve_of",

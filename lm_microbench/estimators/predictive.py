@@ -1,0 +1,180 @@
+"""Estimator of the method `predictive`: the model of the chosen items, as numbers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from scipy.special import ndtr
+
+from lm_microbench.estimators.linear import Array, Finite
+from lm_microbench.predictive import Calibrated, Evidence, FullScore, ItemCurves
+from lm_microbench.predictive.evidence import Prediction
+
+Numbers = tuple[Finite, ...]
+Ends = tuple[Finite, Finite]
+
+_DIGITS = 7
+_CURVES = tuple(ItemCurves.__dataclass_fields__)
+
+
+class PredictiveEstimator(BaseModel):
+    """Full score from item response curves with correlated residuals (`lm_microbench.predictive`).
+
+    A missing answer is as if the item had not been chosen; the estimate is NaN where all are
+    missing. Estimates are rounded to 1e-10, so that rounding error decides no comparison.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items of the full benchmark.
+    intercept, slope, var_intercept, covariance, var_slope : tuple of float, length n_chosen
+        See `ItemCurves`.
+    loadings : tuple, shape (n_chosen, rank)
+    drawn : tuple of bool, length n_chosen
+        Which items were drawn at random.
+    ability, full_score, full_slope, full_noise : tuple of float, length n_abilities
+    full_loadings : tuple, shape (n_abilities, rank)
+        See `FullScore`.
+    prior_scale, above, design_share
+        See `Evidence`.
+    inflation, difference_inflation : (float, float)
+        See `Calibrated`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: Literal["predictive"] = "predictive"
+    n_items: int
+    intercept: Numbers = Field(min_length=1)
+    slope: Numbers
+    var_intercept: Numbers
+    covariance: Numbers
+    var_slope: Numbers
+    loadings: tuple[Numbers, ...]
+    drawn: tuple[bool, ...]
+    ability: Numbers = Field(min_length=2)
+    full_score: Numbers
+    full_slope: Numbers
+    full_loadings: tuple[Numbers, ...]
+    full_noise: Numbers
+    prior_scale: Finite = Field(gt=0)
+    above: Ends
+    design_share: Ends
+    inflation: Ends
+    difference_inflation: Ends
+
+    @classmethod
+    def of(cls, found: Calibrated) -> PredictiveEstimator:
+        """Return the estimator of a calibrated choice, rounded to seven digits."""
+        e, full = found.evidence, found.evidence.full
+        arrays = {name: getattr(e.curves, name) for name in _CURVES} | {
+            "loadings": e.loadings,
+            "ability": full.ability,
+            "full_score": full.score,
+            "full_slope": full.slope,
+            "full_loadings": full.loadings,
+            "full_noise": full.noise,
+            "prior_scale": e.prior_scale,
+            "above": e.above,
+            "design_share": e.design_share,
+            "inflation": found.inflation,
+            "difference_inflation": found.difference_inflation,
+        }
+        numbers = {name: _rounded(value) for name, value in arrays.items()}
+        return cls(n_items=e.n_items, drawn=tuple(e.drawn.tolist()), **numbers)
+
+    @property
+    def size(self) -> int:
+        """Number of chosen items."""
+        return len(self.intercept)
+
+    @property
+    def knows_its_error(self) -> bool:
+        """True: its standard error was calibrated on sources left out."""
+        return True
+
+    def item_weights(self) -> Array:
+        """Return what each answer adds to the estimate of an average source, (n_chosen,)."""
+        return self._evidence.item_weights
+
+    def estimate(self, scores: npt.ArrayLike) -> Array:
+        """Return the estimated full score of each model, shape (n_models,)."""
+        return np.asarray(np.round(self._predict(scores).score, 10))
+
+    def standard_error(self, scores: npt.ArrayLike) -> Array:
+        """Return the standard error of each estimate, shape (n_models,)."""
+        found = self._predict(scores)
+        factor = self._evidence.between(found.ability, self.inflation)
+        return np.asarray(factor * np.sqrt(found.own_variance + found.shared_variance))
+
+    def difference_error(self, scores: npt.ArrayLike) -> Array:
+        """Return the standard error of the difference of every two estimates, (n_models, n_models).
+
+        What errors of the items' curves do to all models alike is not in a difference.
+        """
+        return self._difference_error(self._predict(scores))
+
+    def order_probability(self, scores: npt.ArrayLike) -> Array:
+        """Return the probability that each model's full score is above each other's.
+
+        Shape (n_models, n_models): ``Phi((e_i - e_j) / difference_error_ij)``; 0.5 on the diagonal.
+        """
+        found = self._predict(scores)
+        difference = found.score[:, None] - found.score
+        return np.asarray(ndtr(difference / self._difference_error(found)))
+
+    def _difference_error(self, found: Prediction) -> Array:
+        factor = self._evidence.between(found.ability, self.difference_inflation)
+        variance = factor**2 * found.own_variance
+        return np.asarray(np.sqrt(variance[:, None] + variance))
+
+    def _predict(self, scores: npt.ArrayLike) -> Prediction:
+        return self._evidence.predict(np.atleast_2d(np.asarray(scores, dtype=np.float64)))
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        full = FullScore(
+            np.array(self.ability),
+            np.array(self.full_score),
+            np.array(self.full_slope),
+            np.array(self.full_loadings),
+            np.array(self.full_noise),
+        )
+        return Evidence(
+            self.n_items,
+            full,
+            ItemCurves(*(np.array(getattr(self, name)) for name in _CURVES)),
+            np.array(self.loadings),
+            np.array(self.drawn),
+            self.prior_scale,
+            self.above,
+            self.design_share,
+        )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PredictiveEstimator:
+        ranks = {len(row) for row in (*self.loadings, *self.full_loadings)}
+        for name in (*_CURVES, "loadings", "drawn"):
+            if len(getattr(self, name)) != self.size:
+                raise ValueError(f"{name}: {len(getattr(self, name))} for {self.size} items")
+        for name in ("full_score", "full_slope", "full_loadings", "full_noise"):
+            if len(getattr(self, name)) != len(self.ability):
+                raise ValueError(
+                    f"{name}: {len(getattr(self, name))} for {len(self.ability)} abilities"
+                )
+        if len(ranks) != 1:
+            raise ValueError("loadings: give every item and ability as many")
+        if self.size >= self.n_items:
+            raise ValueError(f"n_items: {self.n_items} with {self.size} chosen")
+        return self
+
+
+def _rounded(value: npt.ArrayLike) -> float | tuple[object, ...]:
+    """Return numbers as nested tuples, each rounded to seven significant digits."""
+    array = np.asarray(value, dtype=np.float64)
+    if not array.ndim:
+        return float(f"{array:.{_DIGITS}g}")
+    return tuple(_rounded(row) for row in array)

@@ -1,0 +1,186 @@
+"""Errors made honest: sources are left out, and the model's errors on them are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+
+from lm_microbench.predictive.choosing import Order
+from lm_microbench.predictive.curves import Array
+from lm_microbench.predictive.evidence import Ends, Evidence, Prediction
+from lm_microbench.predictive.sources import SourceModel, fit_sources, smoothed_scores
+
+N_FOLDS = 3
+"""Folds of sources left out to see errors inside their range."""
+BEST_SHARE = 0.25
+"""Share of the sources, the best, left out to see errors above the range."""
+MIN_SOURCES = 4
+"""With fewer sources none is left out."""
+LARGEST = 250
+"""Larger sizes take the inflation of this one, to save time."""
+PRIOR_INFLATION, PRIOR_MODELS = (1.0, 1.5), 4
+"""Inflation before any source is left out, inside and above; it counts as so many models."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """Chosen items with their evidence, and how far its standard errors are inflated.
+
+    Parameters
+    ----------
+    chosen : array of int, shape (n_chosen,)
+        Ascending.
+    evidence : Evidence
+    inflation, difference_inflation : (float, float)
+        Factors of the standard error of an estimate, and of the difference of two, inside and
+        above the sources' range.
+    """
+
+    chosen: npt.NDArray[np.intp]
+    evidence: Evidence
+    inflation: Ends
+    difference_inflation: Ends
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Sources that were left out, the model of the others, and its order of items.
+
+    Each has its own choice of items, so that the errors hold what choosing by few sources costs.
+
+    Parameters
+    ----------
+    answers : array, shape (n_held_out, n_items)
+        Those not given are replaced by their expectation.
+    truth : array, shape (n_held_out,)
+        Full scores.
+    above : bool
+        Whether they are the best of all.
+    """
+
+    model: SourceModel
+    order: Order
+    answers: Array
+    truth: Array
+    above: bool
+
+    def evidence(self, size: int) -> Evidence:
+        """Return the evidence of the first `size` items of this model's order."""
+        return Evidence.of(self.model, *self.order.first(size))
+
+    def predict(self, evidence: Evidence) -> Prediction:
+        """Return what the held-out models' answers to these items say."""
+        chosen, _ = self.order.first(len(evidence.drawn))
+        return evidence.predict(self.answers[:, chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The model of all sources and its order of items, and those with some left out."""
+
+    model: SourceModel
+    order: Order
+    held_out: tuple[HeldOut, ...]
+
+    def calibrated(self, size: int) -> Calibrated:
+        """Return the choice of `size` items, with correction and inflation."""
+        chosen, drawn = self.order.first(size)
+        parts = [(held, held.evidence(min(size, LARGEST))) for held in self.held_out]
+        share = _design_share(parts)
+        parts = [(held, replace(evidence, design_share=share)) for held, evidence in parts]
+        found = [(held, held.predict(evidence)) for held, evidence in parts]
+        return Calibrated(
+            chosen,
+            replace(Evidence.of(self.model, chosen, drawn), design_share=share),
+            _inflation([(held.above, _standardised(held, p)) for held, p in found]),
+            _inflation([(held.above, _standardised_differences(held, p)) for held, p in found]),
+        )
+
+
+def fit(scores: Array, rng: np.random.Generator) -> Fitted:
+    """Return the model fitted to source answers.
+
+    Parameters
+    ----------
+    scores : array, shape (n_sources, n_items)
+        In [0, 1]; NaN where not answered. Models without any answer are left out.
+    rng : numpy.random.Generator
+        Draws the items that are chosen at random.
+    """
+    answered = (~np.isnan(scores)).any(axis=1)
+    scores = scores[answered] if answered.sum() > 1 else scores
+    model, seeds = fit_sources(scores), rng.integers(2**63, size=N_FOLDS + 2)
+    held_out = tuple(
+        _hold_out(scores, out, above, np.random.default_rng(seed))
+        for (out, above), seed in zip(_held_out_sets(model.ability), seeds[1:], strict=False)
+    )
+    return Fitted(model, Order(model, np.random.default_rng(seeds[0])), held_out)
+
+
+def _held_out_sets(ability: Array) -> Iterator[tuple[npt.NDArray[np.intp], bool]]:
+    """Yield positions of sources to leave out, and whether they are the best of all."""
+    n = len(ability)
+    if n < MIN_SOURCES:
+        return
+    order = np.argsort(ability, kind="stable")
+    for fold in range(N_FOLDS):
+        yield order[fold::N_FOLDS], False
+    yield order[-max(2, int(n * BEST_SHARE)) :], True
+
+
+def _hold_out(
+    scores: Array, out: npt.NDArray[np.intp], above: bool, rng: np.random.Generator
+) -> HeldOut:
+    model = fit_sources(np.delete(scores, out, axis=0))
+    held, truth = scores[out], smoothed_scores(scores[out])
+    expected = model.curves.at(logit(truth) - model.centre).probability.T
+    answers = np.where(np.isnan(held), expected, held)
+    return HeldOut(model, Order(model, rng), answers, truth, above)
+
+
+def _design_share(parts: list[tuple[HeldOut, Evidence]]) -> Ends:
+    """Return the weight of the correction by design, inside and above.
+
+    The model's mean squared error on the sources left out, over the sum of that and of the
+    variance of the mean of the items drawn at random, 1 / 4 an item.
+    """
+    errors: dict[bool, list[Array]] = {False: [np.zeros(0)], True: [np.zeros(0)]}
+    for held, evidence in parts:
+        errors[held.above].append(held.predict(evidence).score - held.truth)
+    n_drawn = int(parts[0][1].drawn.sum()) if parts else 0
+    inside, above = (_share(np.concatenate(errors[where]), n_drawn) for where in (False, True))
+    return inside, max(inside, above)
+
+
+def _share(errors: Array, n_drawn: int) -> float:
+    if not n_drawn or not len(errors):
+        return 0.0
+    by_model = float((errors**2).mean())
+    return by_model / (by_model + 0.25 / n_drawn)
+
+
+def _standardised(held: HeldOut, found: Prediction) -> Array:
+    """Return errors over standard errors."""
+    error = np.sqrt(found.own_variance + found.shared_variance)
+    return np.asarray((found.score - held.truth) / error)
+
+
+def _standardised_differences(held: HeldOut, found: Prediction) -> Array:
+    """Return errors less their mean, over their own standard errors: what counts between two."""
+    errors, n = found.score - held.truth, len(held.truth)
+    centred = (errors - errors.mean()) * np.sqrt(n / max(n - 1, 1))
+    return np.asarray(centred / np.sqrt(found.own_variance))
+
+
+def _inflation(standardised: list[tuple[bool, Array]]) -> Ends:
+    """Return the root mean square of standardised errors, inside and above; never less above."""
+    ends = []
+    for where, prior in zip((False, True), PRIOR_INFLATION, strict=True):
+        z = np.concatenate([np.zeros(0), *(z for above, z in standardised if above is where)])
+        total = PRIOR_MODELS * prior**2 + (z**2).sum()
+        ends.append(float(np.sqrt(total / (PRIOR_MODELS + len(z)))))
+    return ends[0], max(ends)

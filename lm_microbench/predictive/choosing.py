@@ -1,0 +1,120 @@
+"""Greedy choice of the items that say most about the full score; one order for all sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lm_microbench.predictive.curves import Array
+from lm_microbench.predictive.sources import PRIOR_SCALE, SourceModel
+
+SHARE_ABOVE = 0.4
+"""Weight of the abilities above the best source in the choice of items."""
+POWER = 0.5
+"""A lowered variance counts over this power of the prior variance: 0 absolute, 1 relative."""
+_N_INSIDE, _N_ABOVE = 6, 3
+_TIE = 1e-8  # gains that differ by less, relatively, are equal: the lower index goes first
+
+
+def random_share(n_sources: int) -> float:
+    """Return the share of the items that is drawn at random: 0.5 with 10 sources, 0.06 with 300."""
+    return 20 / (n_sources + 30)
+
+
+def target_population(model: SourceModel) -> tuple[Array, Array]:
+    """Return abilities that items are chosen for, and their weights, both of shape (9,).
+
+    Six quantiles of the sources' abilities, and three points above the best source.
+    """
+    inside = np.quantile(model.ability, (np.arange(_N_INSIDE) + 0.5) / _N_INSIDE)
+    above = model.ability.max() + model.reach * (np.arange(_N_ABOVE) + 0.5) / _N_ABOVE
+    weight = np.repeat(
+        [(1 - SHARE_ABOVE) / _N_INSIDE, SHARE_ABOVE / _N_ABOVE], [_N_INSIDE, _N_ABOVE]
+    )
+    return np.concatenate([inside, above]), weight
+
+
+class Order:
+    """Items in the order in which they are chosen; it grows as more are asked for.
+
+    At each ability of the target population answers are taken as Gaussian: factors (residual
+    components and ability) with posterior covariance P, and independent noise. An item's gain is
+    the squared covariance of its answer with the full score over its answer's variance, both given
+    the items chosen before; the criterion is its weighted mean over abilities. A share of places,
+    evenly spread, goes to items drawn uniformly from those left.
+
+    Parameters
+    ----------
+    model : SourceModel
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, model: SourceModel, rng: np.random.Generator) -> None:
+        """Start with no item chosen."""
+        ability, weight = target_population(model)
+        _, variance, slope = model.curves.at(ability)
+        self._root = np.sqrt(variance.T)  # (n_abilities, n_items), as all below
+        self._slope = slope.T * (PRIOR_SCALE * model.spread)
+        self._noise = variance.T * model.uniqueness
+        self._loadings = np.ascontiguousarray(model.loadings.T)  # (rank, n_items)
+        n, rank = model.loadings.shape
+        self._factors = np.repeat(np.eye(rank + 1)[None], len(ability), axis=0)
+        mean = np.column_stack([self._root @ model.loadings / n, self._slope.mean(axis=1)])
+        self._variance = (
+            self._root**2 * (model.loadings**2).sum(axis=1) + self._slope**2 + self._noise
+        )
+        self._with_score = self._covariance(mean) + self._noise / n
+        prior = (mean**2).sum(axis=1) + self._noise.sum(axis=1) / n**2
+        self._weight = weight / prior**POWER
+        self._share = random_share(model.n_sources)
+        self._lottery = rng.permutation(n)
+        self._free = np.ones(n, dtype=bool)
+        self._chosen: list[int] = []
+        self._drawn: list[bool] = []
+
+    def first(self, size: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Return the first `size` items, ascending, and which of them were drawn at random."""
+        while len(self._chosen) < size:
+            self._choose_one()
+        order = np.argsort(self._chosen[:size], kind="stable")
+        return np.array(self._chosen, dtype=np.intp)[order], np.array(self._drawn)[order]
+
+    def _choose_one(self) -> None:
+        place = len(self._chosen)
+        at_random = np.floor((place + 1) * self._share + 0.5) > np.floor(place * self._share + 0.5)
+        item = self._next_drawn() if at_random else self._best()
+        self._chosen.append(item)
+        self._drawn.append(bool(at_random))
+        self._free[item] = False
+        self._condition_on(item)
+
+    def _next_drawn(self) -> int:
+        self._lottery = self._lottery[self._free[self._lottery]]
+        return int(self._lottery[0])
+
+    def _best(self) -> int:
+        gain = self._weight @ (self._with_score**2 / self._variance)
+        gain[~self._free] = -1.0
+        return int(np.argmax(gain >= gain.max() * (1 - _TIE)))
+
+    def _condition_on(self, item: int) -> None:
+        """Take an item's answer as known, at every ability."""
+        factor = np.column_stack(
+            [self._root[:, item, None] * self._loadings[:, item], self._slope[:, item]]
+        )
+        known = np.einsum("gij,gj->gi", self._factors, factor)
+        total = self._noise[:, item] + (factor * known).sum(axis=1)
+        shared = self._covariance(known)
+        self._with_score -= shared * (self._with_score[:, item] / total)[:, None]
+        shared **= 2
+        shared /= total[:, None]
+        self._variance -= shared
+        np.maximum(self._variance, 1e-9, out=self._variance)
+        self._factors -= known[:, :, None] * known[:, None, :] / total[:, None, None]
+
+    def _covariance(self, combination: Array) -> Array:
+        """Return the covariance of every item with a combination of factors at each ability."""
+        covariance = combination[:, :-1] @ self._loadings
+        covariance *= self._root
+        covariance += self._slope * combination[:, -1:]
+        return np.asarray(covariance)
