@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-PENALTIES: Array = 10.0 ** np.arange(-1, 4)
+PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 
 def ridge(answers: Array, target: Array) -> tuple[Array, float]:

@@ -45,7 +45,7 @@ def aipw_weights(
 
     With mu the items' means, F (N x n_sources) the deviations from them, S the sample and
     ``K = F_S' (F_S F_S' + penalty I)^-1``, the prediction is ``mu + F K (y_S - mu_S)``; the
-    estimate is its mean, plus ``(N - n) / N`` times the mean of ``y_S - mu_S - F_S K (y_S - mu_S)``.
+    estimate is its mean, plus ``(N - n) / N`` times its mean residual in the sample.
     """
     mean = scores.mean(axis=0)
     deviation = (scores - mean).T
