@@ -155,7 +155,9 @@ def _column(
     if complete:
         for x in group:
             if x is not used[0]:
-                report.notes.append(f"{x.label}: set aside; {used[0].label} is complete and newer")
+                report.notes.append(
+                    f"{x.label}: set aside; {used[0].label} is the newest complete run"
+                )
     scores, confidence = used[0].scores.copy(), used[0].confidence.copy()
     duplicates: dict[int, int] = {}
     for x in used:
