@@ -210,5 +210,5 @@ def test_load_benchmark_from_a_path_without_a_file_names_it(tmp_path):
 
 def test_task_folder_that_is_not_there_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("LM_MICROBENCH_PATH", str(tmp_path / "no"))
-    with pytest.raises(FileNotFoundError, match="LM_MICROBENCH_PATH: .*no is not a folder"):
+    with pytest.raises(FileNotFoundError, match=r"LM_MICROBENCH_PATH: .*no is not a folder"):
         benchmarks()

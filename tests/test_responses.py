@@ -129,9 +129,9 @@ def test_join_puts_items_together_by_name_and_leaves_gaps_unanswered():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (dict(models=("b", "c")), "model 'b' is in both"),
-        (dict(models=("c", "d"), items=("p", "q", "r")), "share no item"),
-        (dict(models=("c", "d"), subtasks=("s", "t", "t")), "item 'y' is in 's' and in 't'"),
+        ({"models": ("b", "c")}, "model 'b' is in both"),
+        ({"models": ("c", "d"), "items": ("p", "q", "r")}, "share no item"),
+        ({"models": ("c", "d"), "subtasks": ("s", "t", "t")}, "item 'y' is in 's' and in 't'"),
     ],
 )
 def test_join_what_does_not_fit_is_refused(other, message):

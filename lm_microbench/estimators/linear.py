@@ -45,15 +45,16 @@ class SampleDesign(BaseModel):
 
         With answers from every stratum: the root of sum_h W_h^2 (1 - n_h / N_h) s_h^2 / n_h, where
         W_h is the sum of the stratum's weights (Cochran, Sampling Techniques, 3rd ed., eq. 5.13).
-        A stratum with one answer has no variance of its own and takes that of all answers, s^2,
-        which also holds the differences between strata.
+        A stratum with one answer of more items has no variance of its own and adds W_h^2 s^2, with
+        the variance of all answers, which also holds the differences between strata. (s^2 is that
+        of single draws, so no correction for the finite stratum is due.)
 
         Where whole strata have no answer no such estimate exists. Strata are then taken as
-        exchangeable: the variance of an answer splits in some way into that within strata and that
-        of their means, the second counts with the square of W_h less the stratum's share S_h of
-        the benchmark, and the least favourable split of each stratum gives
-        s^2 sum_h max(W_h^2 (1 - n_h / N_h) / n_h, (W_h - S_h)^2), with S_h^2 for one without
-        answers. This errs on the safe side, by up to a fifth where strata are of one size.
+        exchangeable: the variance s^2 of an answer splits in some way into that within strata and
+        that of their means, the second counts with the square of W_h less the stratum's share S_h
+        of the benchmark, and the least favourable split of each stratum gives
+        s^2 sum_h max(W_h^2 (N_h - n_h) / (N_h - 1) / n_h, (W_h - S_h)^2), with S_h^2 for one
+        without answers. Where strata are of one size this errs on the safe side, by up to a fifth.
 
         NaN where fewer than two answers are known.
         """
@@ -73,10 +74,12 @@ class SampleDesign(BaseModel):
         groups = np.asarray(self.strata)[:, None] == np.arange(len(population))
         n = (known @ groups.astype(np.float64)).astype(np.float64)
         total = (known * w) @ groups * (w.sum() / (known @ w))[:, None]
-        sampling = np.where(n > 0, total**2 * (1 - n / population) / n, 0.0)
+        unseen = (population - n) / np.maximum(population - 1, 1)
+        sampling = np.where(n > 0, total**2 * unseen / n, 0.0)
         spread = _sample_variance(y.sum(axis=1), (y**2).sum(axis=1), known.sum(axis=1))
         within = _sample_variance(y @ groups, y**2 @ groups, n)
-        stratified = (sampling * np.where(n > 1, within, spread[:, None])).sum(axis=1)
+        own = total**2 * (1 - n / population) / n * within
+        stratified = np.where(n > 1, own, sampling * spread[:, None]).sum(axis=1)
         share = population / population.sum() * w.sum()
         safe = spread * np.maximum(sampling, (total - share) ** 2).sum(axis=1)
         missed = ((n == 0) & (population > 0)).any(axis=1)
