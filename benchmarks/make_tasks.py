@@ -71,7 +71,8 @@ def differing(benchmark: Benchmark, methods: Sequence[str], data: Path) -> Itera
     for subset in shipped(benchmark, methods, data):
         name = task_name(benchmark.name, subset.size, subset.provenance.method)
         manifest = benchmark.home / f"{name}.json"
-        if not manifest.is_file() or not same(Subset.load(manifest), subset):
+        found = manifest.is_file() and manifest.with_suffix(".yaml").is_file()
+        if not found or not same(Subset.load(manifest), subset):
             yield name
 
 

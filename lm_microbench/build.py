@@ -85,4 +85,11 @@ def _source(benchmark: Benchmark, method: Method, source: ResponseMatrix | None)
             f"{benchmark.name}: the response matrix has {len(extra)} items that the benchmark "
             f"lacks and lacks {len(missing)} of it (such as {example!r}); collect it again"
         )
+    subtasks = dict(zip(table.items, table.subtasks, strict=True))
+    for item, subtask in zip(source.items, source.subtasks, strict=True):
+        if subtask != subtasks[item]:
+            raise ValueError(
+                f"{benchmark.name}: item {item!r} is of subtask {subtasks[item]!r}, in the "
+                f"response matrix of {subtask!r}; collect it again"
+            )
     return source

@@ -1,0 +1,138 @@
+"""Subset: its manifest on disk, what is refused, and what it estimates."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lm_microbench.benchmark import Location
+from lm_microbench.estimators import LinearEstimator, mean_estimator
+from lm_microbench.subset import Documents, Provenance, Subset
+
+ITEMS = ("s/ü 1", "s/ü 1#2", "t/a/b")
+
+
+def subset(items=ITEMS, **changes):
+    fields = {
+        "items": items,
+        "estimator": mean_estimator([0, 0, 1], [5, 4], [0.25, 0.25, 0.5]),
+        "provenance": Provenance(method="random", size=3, n_items=9, package_version="0"),
+        "documents": Documents.of(tuple(Location(i, "s", "leaf", n, "00") for n, i in
+                                        enumerate(items))),
+    }  # fmt: skip
+    return Subset(**fields | changes)
+
+
+def manifest(tmp_path, change):
+    """Return the path of a good manifest after `change` was made to its content."""
+    raw = json.loads(subset().to_json())
+    change(raw)
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(raw))
+    return path
+
+
+def test_estimate_and_standard_error_are_the_estimators():
+    # 1/4 + 1/2; a single row is one model.
+    assert subset().estimate([1, 0, 1]).tolist() == [0.75]
+    assert subset().estimate([[1, 0, 1], [0, 0, 0]]).tolist() == [0.75, 0]
+    expected = subset().estimator.standard_error([[1, 0, 1]])
+    assert subset().standard_error([1, 0, 1]).tolist() == expected.tolist()
+    assert subset().weights().tolist() == [0.25, 0.25, 0.5]
+
+
+def test_estimate_is_clipped_and_the_raw_one_is_not():
+    made = subset(estimator=LinearEstimator(intercept=0.5, weights=(1, 0, -1)))
+    answers = [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert made.raw_estimate(answers).tolist() == [1.5, -0.5, 0.5]
+    assert made.estimate(answers).tolist() == [1, 0, 0.5]
+
+
+@pytest.mark.parametrize("scores", [[1, 0], [[1, 0]], np.zeros((3, 1)), np.zeros((1, 1, 3))])
+def test_estimate_of_answers_to_another_number_of_items_is_refused(scores):
+    with pytest.raises(ValueError, match="but the subset has 3 items"):
+        subset().estimate(scores)
+
+
+def test_save_and_load_give_the_same_back_in_plain_text(tmp_path):
+    made = subset(reliability={"inside": {"error_rms": 0.1}})
+    made.save(tmp_path / "s.json")
+    assert Subset.load(tmp_path / "s.json") == made
+    text = (tmp_path / "s.json").read_text(encoding="utf-8")
+    assert "s/ü 1#2" in text
+    assert json.loads(text)["schema_version"] == 1
+    assert len(text.splitlines()) == 2 + len(json.loads(text))
+
+
+def put(path, value):
+    """Return a change that puts a value at a path of keys."""
+
+    def change(raw):
+        *keys, last = path
+        for key in keys:
+            raw = raw[key]
+        raw[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put(["items", 1], ITEMS[0]), "item 's/ü 1' occurs twice"),
+        (put(["items"], ITEMS[::-1]), "items are not sorted"),
+        (put(["items"], []), "items: "),
+        (put(["items", 0], 5), "items.0: "),
+        (put(["items"], ITEMS[:2]), "3 weights for 2 items"),
+        (put(["estimator", "weights", 1], float("nan")), "weights.1: .*finite"),
+        (put(["estimator", "intercept"], float("inf")), "intercept: .*finite"),
+        (put(["estimator", "weights", 1], None), "weights.1: "),
+        (put(["estimator", "weights"], [0.5, 0.5]), "3 strata for 2 weights"),
+        (put(["estimator", "kind"], "magic"), "magic"),
+        (put(["estimator", "design", "strata", 2], 2), "stratum 2 of 2"),
+        (put(["estimator", "design", "population", 0], 1), "2 items of stratum 0, which has 1"),
+        (put(["documents", "positions", 0], -1), "documents.positions.0: "),
+        (put(["documents", "positions"], [1]), "documents.positions: 1 for 3 items"),
+        (put(["documents", "tasks"], ["a"] * 4), "documents.tasks: 4 for 3 items"),
+        (put(["provenance", "size"], 4), "3 items, but provenance says 4 of 9"),
+        (put(["provenance", "n_items"], 2), "provenance says 3 of 2"),
+        (put(["provenance", "questions"], []), "provenance.questions: "),
+        (put(["extra"], 1), "extra: "),
+        (put(["schema_version"], 2), "schema_version 2 is newer.*upgrade lm-microbench"),
+        (put(["schema_version"], 0), "schema_version 0 is not a whole number from 1 up"),
+        (put(["schema_version"], True), "schema_version True is not a whole number"),
+        (put(["schema_version"], "1"), "schema_version '1' is not a whole number"),
+        (lambda raw: raw.pop("schema_version"), "not a manifest of lm-microbench"),
+        (lambda raw: raw.pop("estimator"), "estimator: "),
+    ],
+)
+def test_load_a_wrong_manifest_is_one_line_with_the_path(tmp_path, change, message):
+    path = manifest(tmp_path, change)
+    with pytest.raises(ValueError, match=message) as caught:
+        Subset.load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"null"])
+def test_load_what_is_no_manifest_is_one_line_with_the_path(tmp_path, content):
+    path = tmp_path / "s.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"s\.json: not a ") as caught:
+        Subset.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_load_a_missing_manifest_names_it(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"s\.json: no such manifest"):
+        Subset.load(tmp_path / "s.json")
+
+
+def test_subset_is_immutable_and_a_changed_copy_is_checked_again():
+    made = subset()
+    with pytest.raises(ValueError, match="frozen"):
+        made.items = ()
+    assert made.with_(reliability={"k": 1}).reliability == {"k": 1}
+    assert made.reliability == {}
+    with pytest.raises(ValueError, match="not sorted"):
+        made.with_(items=ITEMS[::-1])
