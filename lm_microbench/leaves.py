@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from lm_microbench.names import unknown
 from lm_microbench.subset import Subset
 
 Document = Mapping[str, Any]
+Row = tuple[str, str, int, str]  # item, leaf task, position, content
 _COPY = re.compile(r"#\d+$")
 
 
@@ -80,12 +82,17 @@ def find_documents(
     places = subset.documents
     if places is None:
         raise ValueError("the manifest has no documents; build it for a benchmark: --benchmark")
+    rows = list(zip(subset.items, places.tasks, places.positions, places.contents, strict=True))
+    moved = _moved(benchmark, rows, leaves)
     found = []
-    for item, task, position, content in zip(
-        subset.items, places.tasks, places.positions, places.contents, strict=True
-    ):
+    for item, task, position, content in rows:
         docs = leaf_documents(leaves[task])
-        position = _position(benchmark, item, task, position, docs)
+        position = moved[task].get(item, -1) if task in moved else position
+        if position < 0:
+            raise ValueError(
+                f"{benchmark.name}: item {item!r} is not among the {len(docs)} documents of "
+                f"{task}; the data set changed: build the subset again"
+            )
         if benchmark.content_hash(docs[position]) != content:
             raise ValueError(
                 f"{benchmark.name}: the content of item {item!r} (document {position} of {task}) "
@@ -95,20 +102,30 @@ def find_documents(
     return found
 
 
-def _position(
-    benchmark: Benchmark, item: str, task: str, position: int, docs: Sequence[Document]
-) -> int:
-    names = (item, _COPY.sub("", item))
-    if position < len(docs) and benchmark.base_name(docs[position], task) in names:
-        return position
-    table = ItemTable.of(benchmark.locate(task, docs))
-    places = {x.item: x.position for x in table.locations}
-    if item not in places:
-        raise ValueError(
-            f"{benchmark.name}: item {item!r} is not among the {len(docs)} documents of {task}; "
-            "the data set changed: build the subset again"
-        )
-    return places[item]
+def _moved(
+    benchmark: Benchmark, rows: Sequence[Row], leaves: Mapping[str, Task]
+) -> dict[str, dict[str, int]]:
+    """Return every item's position in the leaf tasks where a document is not where it was.
+
+    All items of such a leaf task are looked for by name: of two copies of one text, each may lie
+    where the other was.
+    """
+    taken = Counter((task, position) for _, task, position, _ in rows)
+    tasks = {row[1] for row in rows if taken[row[1:3]] > 1 or not _is_there(benchmark, row, leaves)}
+    tables = {
+        task: ItemTable.of(benchmark.locate(task, leaf_documents(leaves[task]))) for task in tasks
+    }
+    return {task: {x.item: x.position for x in table.locations} for task, table in tables.items()}
+
+
+def _is_there(benchmark: Benchmark, row: Row, leaves: Mapping[str, Task]) -> bool:
+    """Return whether a document is the one that the manifest saw at its position."""
+    item, task, position, content = row
+    docs = leaf_documents(leaves[task])
+    if position >= len(docs):
+        return False
+    named = benchmark.base_name(docs[position], task) in (item, _COPY.sub("", item))
+    return named and benchmark.content_hash(docs[position]) == content
 
 
 def _manager(benchmark: Benchmark, names: Sequence[str], metadata: dict[str, Any]) -> TaskManager:
