@@ -122,10 +122,10 @@ WRONG = [
     (["study", "m.parquet", "--subset", "newer.json"], "newer.json: schema_version 99 is newer"),
     (["study", "m.parquet", "--subset", "no.json"], "no.json: no such manifest"),
     # a run folder with no samples
-    (["collect", "empty", "-b", "toy", "-o", "out/r.parquet"], "empty"),
-    (["collect", "no", "-b", "toy", "-o", "out/r.parquet"], "no"),
+    (["collect", "empty", "-b", "toy", "-o", "out/r.parquet"], "empty: no answers to toy found"),
+    (["collect", "absent", "-b", "toy", "-o", "out/r.parquet"], "absent: no such file"),
     ([*COMPARE, "empty", "--full", "m.parquet"], "empty"),
-    ([*COMPARE, "runs", "--full", "empty"], "empty"),
+    ([*COMPARE, "runs", "--full", "empty"], "empty: no answers to toy found"),
     # micro and full runs that share no model, or whose items do not match; runs that disagree
     ([*COMPARE, "stranger", "--full", "m.parquet"], "no model has both a micro and a full run"),
     ([*COMPARE, "runs", "--full", "strange.parquet"], "not in the full runs"),

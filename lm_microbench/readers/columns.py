@@ -89,7 +89,11 @@ def _nothing(columns: Sequence[Column], report: ReadingReport) -> str:
         )
     reason = next((f"{f.path}: {f.skipped}" for f in report.files if f.skipped), "")
     note = report.notes[0] if report.notes else reason
-    return f"no answers to {report.benchmark} found" + (f" ({note})" if note else "")
+    more = f" and {len(report.sources) - 3} more" if len(report.sources) > 3 else ""
+    where = f"{', '.join(report.sources[:3])}{more}: " if report.sources else ""
+    return f"{where}no answers to {report.benchmark} found" + (
+        f" ({note})" if note else "; give runs of lm_eval with --log_samples"
+    )
 
 
 def _note(column: Column, table: ItemTable) -> ModelNote:

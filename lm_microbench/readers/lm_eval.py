@@ -63,7 +63,8 @@ def read_lm_eval(
     ValueError
         If nothing usable is found.
     """
-    report = ReadingReport(benchmark.name, rules or Rules())
+    sources = list(sources)
+    report = ReadingReport(benchmark.name, rules or Rules(), sources=[str(x) for x in sources])
     catalogue = Catalogue.of(benchmark)
     answers = run_answers(sources, catalogue, report, jobs=jobs, progress=progress)
     columns = merge(answers, catalogue.table.items, report)

@@ -128,6 +128,7 @@ class ReadingReport:
     conflicts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     commits: dict[str, str] = field(default_factory=dict)
+    sources: list[str] = field(default_factory=list)
 
     @property
     def kept(self) -> list[ModelNote]:

@@ -70,7 +70,8 @@ def collect(
     ValueError
         If nothing usable is found, or a table has items that the benchmark does not.
     """
-    report = ReadingReport(benchmark.name, rules or Rules())
+    sources = list(sources)
+    report = ReadingReport(benchmark.name, rules or Rules(), sources=[str(x) for x in sources])
     catalogue = Catalogue.of(benchmark)
     found = _sorted_out(sources, catalogue, report)
     answers = []
