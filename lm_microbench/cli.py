@@ -297,18 +297,28 @@ def compare_command(
         list[Path], typer.Option("--micro", help="Runs of micro-tasks (folders); may be repeated.")
     ],
     full: Annotated[
-        list[Path],
-        typer.Option("--full", help="Full runs (folders) or response matrices (.parquet)."),
-    ],
+        list[Path] | None,
+        typer.Option("--full", help="Full runs (folders) or response matrices; where there are."),
+    ] = None,
+    probability: Annotated[
+        float,
+        typer.Option(help="That the full benchmark agrees, for two models to be told apart."),
+    ] = 0.9,
+    correct: Annotated[
+        str,
+        typer.Option(help="none: each pair by itself; holm: all stated orders right together."),
+    ] = "none",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the tables (CSV).")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Files read at once.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="The tables as JSON, fractions.")] = False,
 ) -> None:
-    """Compare micro runs with full runs of the same models: do they rank them alike?
+    """Say which models micro runs tell apart, how surely, and whether full runs agree.
 
-    Example: `lm-microbench compare --micro runs/ --full responses.parquet -o comparison`
+    Example: `lm-microbench compare --micro runs/ -o comparison`
+
+    Another: `lm-microbench compare --micro runs/ --full responses.parquet --correct holm`
     """
     from lm_microbench import report
     from lm_microbench.benchmark import load_benchmark
@@ -321,7 +331,14 @@ def compare_command(
     names = {str(subset.provenance.benchmark) for subset in subsets.values()}
     if len(names) > 1:
         raise ValueError(f"--micro: runs of {', '.join(sorted(names))}; compare one at a time")
-    result = compare(runs, subsets, read_full(full, load_benchmark(names.pop()), jobs=jobs))
+    matrix = read_full(full, load_benchmark(names.pop()), jobs=jobs) if full else None
+    result = compare(
+        runs,
+        subsets,
+        matrix,
+        probability=probability,
+        correct=correct,  # type: ignore[arg-type]  # checked there
+    )
     paths = [] if output is None else result.save(output)
     if as_json:
         typer.echo(report.comparison_json(result))

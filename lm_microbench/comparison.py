@@ -1,8 +1,8 @@
-"""Micro runs of real models against their full runs: does the small result rank them alike?"""
+"""Micro runs of real models: what they say of every pair, and whether full runs agree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pandas as pd
 from lm_microbench import files
 from lm_microbench.benchmark import Benchmark
 from lm_microbench.names import unknown
+from lm_microbench.ordering import PROBABILITY, Correction, groups, letters, order
 from lm_microbench.pairs import (
     MIN_PAIRS,
     PairCounts,
@@ -37,14 +38,17 @@ WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What the micro runs say, next to what the full runs say; fractions throughout.
+    """What the micro runs say, next to what full runs say where there are; fractions throughout.
 
     Parameters
     ----------
     models : DataFrame
-        task, model, size, estimate, standard_error, full_score, error; a row a model and task.
+        task, model, size, estimate, standard_error, full_score, error, groups; a row a model and
+        task. Two models share a letter of `groups` where they cannot be told apart.
     pairs : DataFrame
-        task, model_a, model_b, estimated_difference, full_difference, verdict; a row a pair.
+        task, model_a, model_b, estimated_difference, full_difference, verdict, standard_error (of
+        the estimated difference), probability (that the full benchmark orders them so),
+        more_examples (NaN: not known), told_apart; a row a pair. See `ordering.order`.
     bins : DataFrame
         task, difference (lower edge of the bin), pairs, agreement.
     summary : DataFrame
@@ -52,6 +56,10 @@ class Comparison:
         MDAD is NaN where there are fewer than `pairs.MIN_PAIRS` pairs.
     notes : tuple of str
         What was left out, and why.
+    probability : float
+        That makes two models told apart.
+    correct : {"none", "holm"}
+        Correction for many comparisons, of one micro-task.
     """
 
     models: pd.DataFrame
@@ -59,6 +67,8 @@ class Comparison:
     bins: pd.DataFrame
     summary: pd.DataFrame
     notes: tuple[str, ...] = ()
+    probability: float = PROBABILITY
+    correct: Correction = "none"
 
     def save(self, folder: Path) -> list[Path]:
         """Write the four tables as CSV and return their paths."""
@@ -71,44 +81,51 @@ class Comparison:
 
 
 def compare(
-    runs: Iterable[MicroRun], subsets: Mapping[str, Subset], full: ResponseMatrix
+    runs: Iterable[MicroRun],
+    subsets: Mapping[str, Subset],
+    full: ResponseMatrix | None = None,
+    *,
+    probability: float = PROBABILITY,
+    correct: Correction = "none",
 ) -> Comparison:
-    """Return the comparison of micro runs with full runs of the same models.
+    """Return what micro runs say of every pair of models, and whether full runs agree.
 
     Models are joined by name. A full score is the mean over all items of the benchmark; a model
-    whose full run lacks answers has none (NaN) and makes no pair.
+    that has no full run, or whose full run lacks answers, has none (NaN).
 
     Parameters
     ----------
     runs : iterable of MicroRun
     subsets : mapping of str to Subset
         The subset of every task that was run.
-    full : ResponseMatrix
-        Answers of the models to all items.
+    full : ResponseMatrix, optional
+        Answers of models to all items.
+    probability : float
+        That makes two models told apart, between 0.5 and 1.
+    correct : {"none", "holm"}
+        Correction for many comparisons, within each micro-task.
 
     Raises
     ------
     ValueError
-        If no model has both runs, the items are of another benchmark, or two runs of one model
-        on one task disagree.
+        If full runs are given and no model has both runs, the items are of another benchmark, or
+        two runs of one model on one task disagree.
     """
     notes: list[str] = []
     answers = _latest(runs, notes)
-    tables = [
-        _task_tables(task, _subset_of(task, subsets), models, full, notes)
-        for task, models in sorted(answers.items())
-    ]
-    if not any(len(table["models"]) for table in tables):
-        micro = sorted({model for models in answers.values() for model in models})
-        raise ValueError(
-            f"no model has both a micro and a full run: micro runs of {_some(micro)}, "
-            f"full runs of {_some(full.models)}"
-        )
+    known = _known_scores(answers, full)
+    tables = []
+    for task, models in sorted(answers.items()):
+        subset = _subset_of(task, subsets)
+        if full is not None:
+            _check_items(task, subset, full)
+            notes += _missing(task, models, known)
+        tables.append(_task_tables(task, subset, models, known, (probability, correct)))
     frames = {
         name: pd.concat([table[name] for table in tables], ignore_index=True)
         for name in ("models", "pairs", "bins", "summary")
     }
-    return Comparison(**frames, notes=tuple(notes))
+    return Comparison(**frames, notes=tuple(notes), probability=probability, correct=correct)
 
 
 def read_full(sources: Iterable[Path], benchmark: Benchmark, *, jobs: int = 1) -> ResponseMatrix:
@@ -157,69 +174,110 @@ def _subset_of(task: str, subsets: Mapping[str, Subset]) -> Subset:
     return subsets[task]
 
 
+def _known_scores(
+    answers: Mapping[str, Mapping[str, MicroRun]], full: ResponseMatrix | None
+) -> dict[str, float]:
+    """Return the full score of every model that has a full run; NaN where answers are missing."""
+    if full is None:
+        return {}
+    scores = np.where(full.coverage() == 1, full.accuracy(), np.nan)
+    known = {model: float(x) for model, x in zip(full.models, scores, strict=True)}
+    micro = {model for models in answers.values() for model in models}
+    if not micro & set(known):
+        raise ValueError(
+            f"no model has both a micro and a full run: micro runs of {_some(micro)}, "
+            f"full runs of {_some(full.models)}"
+        )
+    return known
+
+
+def _missing(task: str, models: Iterable[str], known: Mapping[str, float]) -> list[str]:
+    listed = sorted(models)
+    return [f"{task}: {model} has no full run" for model in listed if model not in known] + [
+        f"{task}: the full run of {model} lacks answers, so it makes no pair"
+        for model in listed
+        if model in known and np.isnan(known[model])
+    ]
+
+
 def _task_tables(
     task: str,
     subset: Subset,
     runs: Mapping[str, MicroRun],
-    full: ResponseMatrix,
-    notes: list[str],
+    known: Mapping[str, float],
+    told: tuple[float, Correction],
 ) -> dict[str, pd.DataFrame]:
-    _check_items(task, subset, full)
-    known = dict(zip(full.models, _full_scores(full), strict=True))
-    notes += [f"{task}: {model} has no full run" for model in runs if model not in known]
-    models = _models_table(task, subset, [run for m, run in runs.items() if m in known], known)
-    notes += [
-        f"{task}: the full run of {model} lacks answers, so it makes no pair"
-        for model in models["model"][models["full_score"].isna()]
-    ]
+    scores = np.vstack([run.answers.take(items=subset.items).scores for run in runs.values()])
+    models = _models_table(task, subset, list(runs), scores, known)
+    # Best full score first, then best estimate: the tables' order.
+    by = models.sort_values(["full_score", "estimate", "model"], ascending=[False, False, True])
+    rows = by.index.to_numpy()
+    models, scores = models.loc[rows].reset_index(drop=True), scores[rows]
+    pairs = _pairs_table(task, subset, models, scores, told)
+    models["groups"] = _letters(models, pairs)
     reference, estimate = models["full_score"].to_numpy(), models["estimate"].to_numpy()
     counts = count_pairs(reference, estimate)
     return {
         "models": models,
-        "pairs": pd.DataFrame(_pair_rows(models), columns=_PAIR_COLUMNS).assign(task=task)[
-            ["task", *_PAIR_COLUMNS]
-        ],
+        "pairs": pairs,
         "bins": _bins_table(task, counts),
         "summary": _summary_table(task, reference, estimate, counts),
     }
 
 
 def _models_table(
-    task: str, subset: Subset, runs: Sequence[MicroRun], full: Mapping[str, float]
+    task: str, subset: Subset, names: list[str], scores: Any, known: Mapping[str, float]
 ) -> pd.DataFrame:
-    """Return one row a model, the best full score first."""
-    rows = []
-    for run in runs:
-        scores = run.answers.take(items=subset.items).scores
-        rows.append(
-            {
-                "task": task,
-                "model": run.model,
-                "size": subset.size,
-                "estimate": float(subset.estimate(scores)[0]),
-                "standard_error": float(subset.standard_error(scores)[0]),
-                "full_score": full[run.model],
-            }
-        )
-    columns = ["task", "model", "size", "estimate", "standard_error", "full_score"]
-    table = pd.DataFrame(rows, columns=columns)
+    """Return one row a model."""
+    columns = {
+        "task": task,
+        "model": names,
+        "size": subset.size,
+        "estimate": subset.estimate(scores),
+        "standard_error": subset.standard_error(scores),
+        "full_score": [known.get(name, np.nan) for name in names],
+    }
+    table: pd.DataFrame = pd.DataFrame(columns)
     table["error"] = table["estimate"] - table["full_score"]
-    order = {"by": ["full_score", "model"], "ascending": [False, True], "ignore_index": True}
-    ordered: pd.DataFrame = table.sort_values(**order)
-    return ordered
+    return table
 
 
-_PAIR_COLUMNS = ["model_a", "model_b", "estimated_difference", "full_difference", "verdict"]
+def _pairs_table(
+    task: str, subset: Subset, models: pd.DataFrame, scores: Any, told: tuple[float, Correction]
+) -> pd.DataFrame:
+    """Return one row a pair, in the order of `pair_indices`."""
+    full, names = models["full_score"].to_numpy(), models["model"].to_numpy(dtype=object)
+    found = order(subset, scores, probability=told[0], correct=told[1])
+    first, second = pair_indices(len(names))
+    difference = full[first] - full[second]
+    judged = zip(verdicts(full, models["estimate"].to_numpy()), difference, strict=True)
+    columns = {
+        "task": task,
+        "model_a": names[first],
+        "model_b": names[second],
+        "estimated_difference": found.difference,
+        "full_difference": difference,
+        "verdict": ["full score unknown" if np.isnan(d) else WORDS[Verdict(v)] for v, d in judged],
+        "standard_error": found.standard_error,
+        "probability": found.probability,
+        "more_examples": found.more_examples,
+        "told_apart": found.told_apart,
+    }
+    table: pd.DataFrame = pd.DataFrame(columns)
+    return table
 
 
-def _pair_rows(models: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    names = models["model"].tolist()
-    estimate, full = models["estimate"].to_numpy(), models["full_score"].to_numpy()
-    found = verdicts(full, estimate)
-    for first, second, verdict in zip(*pair_indices(len(names)), found, strict=True):
-        difference = full[first] - full[second]
-        word = "full score unknown" if np.isnan(difference) else WORDS[Verdict(verdict)]
-        yield names[first], names[second], estimate[first] - estimate[second], difference, word
+def _letters(models: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
+    """Return the letters of each model's groups, `a` for that of the best estimate."""
+    rank = (-models["estimate"]).argsort(kind="stable").to_numpy()
+    n = len(rank)
+    told = np.zeros((n, n), dtype=bool)
+    told[pair_indices(n)] = pairs["told_apart"].to_numpy()
+    told = (told | told.T)[np.ix_(rank, rank)]
+    found = [""] * n
+    for model, numbers in zip(rank, groups(told[pair_indices(n)], n), strict=True):
+        found[model] = " ".join(letters(number) for number in numbers)
+    return found
 
 
 def _bins_table(task: str, counts: PairCounts) -> pd.DataFrame:
@@ -251,10 +309,6 @@ def _summary_table(task: str, reference: Any, estimate: Any, counts: PairCounts)
     }
     table: pd.DataFrame = pd.DataFrame([row])
     return table
-
-
-def _full_scores(full: ResponseMatrix) -> Any:
-    return np.where(full.coverage() == 1, full.accuracy(), np.nan)
 
 
 def _check_items(task: str, subset: Subset, full: ResponseMatrix) -> None:

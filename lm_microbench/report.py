@@ -15,6 +15,8 @@ from lm_microbench.results import KEYS, THRESHOLD, StudyResult
 
 Table = tuple[list[str], list[list[str]]]
 
+MANY_MODELS = 6
+
 
 def points(fraction: float, *, digits: int = 1, none: str = "-") -> str:
     """Return a fraction as points, such as `3.5`; `none` where it is NaN."""
@@ -99,44 +101,102 @@ def _joined(result: StudyResult, level: float, threshold: float) -> pd.DataFrame
 
 
 def comparison_tables(result: Comparison) -> list[Table]:
-    """Return the tables of a comparison: models, differences and the summary; in points."""
-    models = result.models.to_dict("records")
-    pairs = result.bins.to_dict("records")
-    return [
-        (
-            ["task", "model", "estimate", "+-", "full score", "error"],
-            [
-                [x["task"], x["model"], points(x["estimate"]), points(x["standard_error"]),
-                 points(x["full_score"]), points(x["error"])]
-                for x in models
-            ],
-        ),
-        (
-            ["task", "points apart", "pairs", "ranked alike"],
-            [
-                [x["task"], f"{points(x['difference'])} to {points(x['difference'] + BIN_WIDTH)}",
-                 str(x["pairs"]), f"{points(x['agreement'], digits=0)} %"]
-                for x in pairs
-            ],
-        ),
-        (
-            ["task", "models", "pairs", "ranked alike", "MDAD", "tau", "Spearman", "error"],
-            [
-                [x["task"], str(x["n_models"]), str(x["n_pairs"]),
-                 f"{points(x['agreement'], digits=0)} %", points(x["mdad"]),
-                 points(x["kendall_tau"], digits=0), points(x["spearman"], digits=0),
-                 points(x["error"])]
-                for x in result.summary.to_dict("records")
-            ],
-        ),
+    """Return the tables of a comparison, in points: models, pairs and, with full runs, agreement.
+
+    Of more than `MANY_MODELS` models on a task, only the pairs of neighbours in rank.
+    """
+    tables = [models_table(result), pairs_table(result)]
+    if len(result.bins):
+        tables += [bins_table(result), summary_table(result)]
+    return tables
+
+
+def models_table(result: Comparison) -> Table:
+    """Return head and rows of the models: estimate, error, full score where known, groups."""
+    known = bool(result.models["full_score"].notna().any())
+    head = ["task", "model", "estimate", "+-", *(["full score", "error"] if known else [])]
+    rows = []
+    for x in result.models.to_dict("records"):
+        cells = [x["task"], x["model"], points(x["estimate"]), points(x["standard_error"])]
+        cells += [points(x["full_score"]), points(x["error"])] if known else []
+        rows.append([*cells, x["groups"]])
+    return [*head, "groups"], rows
+
+
+def pairs_table(result: Comparison, *, every: bool = False) -> Table:
+    """Return head and rows of the pairs, better estimate first: how sure their order is."""
+    head = ["task", "better", "than", "by", "+-", "probability", "told apart", "more examples"]
+    rows = []
+    for x in _ranked_pairs(result, every).to_dict("records"):
+        flipped = x["estimated_difference"] < 0
+        names = [x["model_b"], x["model_a"]] if flipped else [x["model_a"], x["model_b"]]
+        cells = [points(abs(x["estimated_difference"])), points(x["standard_error"])]
+        cells += [percent(x["probability"]), "yes" if x["told_apart"] else "no"]
+        more = x["more_examples"]
+        rows.append([x["task"], *names, *cells, "-" if math.isnan(more) else f"{more:.0f}"])
+    return head, rows
+
+
+def percent(fraction: float) -> str:
+    """Return a probability as a whole percentage, never 100 %; `-` where it is NaN."""
+    if math.isnan(fraction):
+        return "-"
+    return "> 99 %" if fraction > 0.99 else f"{100 * fraction:.0f} %"
+
+
+def _ranked_pairs(result: Comparison, every: bool) -> pd.DataFrame:
+    """Return the pairs by the ranks of their models; of many models only those of neighbours."""
+    frames = []
+    for task, models in result.models.groupby("task", sort=False):
+        rank = models["estimate"].rank(method="first", ascending=False)
+        place = dict(zip(models["model"], rank, strict=True))
+        pairs = result.pairs[result.pairs["task"] == task]
+        a, b = (pairs[name].map(place) for name in ("model_a", "model_b"))
+        low, high = a.where(a < b, b), a.where(a > b, b)
+        pairs = pairs.assign(low=low, high=high).sort_values(["low", "high"])
+        if not every and len(models) > MANY_MODELS:
+            pairs = pairs[pairs["high"] == pairs["low"] + 1]
+        frames.append(pairs)
+    ranked: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    return ranked
+
+
+def bins_table(result: Comparison) -> Table:
+    """Return head and rows of the share of pairs ranked as the full runs do, by difference."""
+    rows = [
+        [
+            x["task"], f"{points(x['difference'])} to {points(x['difference'] + BIN_WIDTH)}",
+            str(x["pairs"]), f"{points(x['agreement'], digits=0)} %",
+        ]
+        for x in result.bins.to_dict("records")
     ]  # fmt: skip
+    return ["task", "points apart", "pairs", "ranked alike"], rows
+
+
+def summary_table(result: Comparison) -> Table:
+    """Return head and rows of each micro-task's agreement with the full runs."""
+    head = ["task", "models", "pairs", "ranked alike", "MDAD", "tau", "Spearman", "error"]
+    rows = [
+        [
+            x["task"], str(x["n_models"]), str(x["n_pairs"]),
+            f"{points(x['agreement'], digits=0)} %", points(x["mdad"]),
+            points(x["kendall_tau"], digits=0), points(x["spearman"], digits=0),
+            points(x["error"]),
+        ]
+        for x in result.summary.to_dict("records")
+    ]  # fmt: skip
+    return head, rows
 
 
 def comparison_sentences(result: Comparison) -> list[str]:
-    """Return one plain sentence for each micro-task: how many pairs it ranks as the full runs."""
+    """Return plain sentences for each micro-task: what it tells apart, and if full runs agree."""
     sentences = []
     for x in result.summary.to_dict("records"):
         pairs = result.pairs[result.pairs["task"] == x["task"]]
+        models = result.models[result.models["task"] == x["task"]]
+        sentences += _told_apart(x["task"], models, pairs, result)
+        if not x["n_pairs"]:
+            continue
         alike = int((pairs["verdict"] == WORDS[Verdict.SAME]).sum())
         tied = int((pairs["verdict"] == WORDS[Verdict.TIED]).sum())
         sentences.append(
@@ -145,6 +205,34 @@ def comparison_sentences(result: Comparison) -> list[str]:
             f"{points(x['error'])} points on average."
         )
     return sentences
+
+
+def _told_apart(
+    task: str, models: pd.DataFrame, pairs: pd.DataFrame, result: Comparison
+) -> list[str]:
+    if pairs.empty:
+        return []
+    if pairs["probability"].isna().all():
+        return [f"{task} has no known standard error, so no two models are told apart by it."]
+    together = " all together" if result.correct == "holm" else ""
+    best = models.sort_values(["estimate", "model"], ascending=[False, True])
+    top = set(best["groups"].iloc[0].split())
+    first = best[[not top.isdisjoint(x.split()) for x in best["groups"]]]["model"]
+    leader = (
+        f"{first.iloc[0]} is the best"
+        if len(first) == 1
+        else f"the best may be any of {len(first)}: {_listed(first)}"
+    )
+    return [
+        f"{task} tells {int(pairs['told_apart'].sum())} of {len(pairs)} pairs of models apart "
+        f"({100 * result.probability:g} % sure{together} that the full benchmark gives the same "
+        f"order); {leader}."
+    ]
+
+
+def _listed(names: pd.Series[str]) -> str:
+    more = f" and {len(names) - MANY_MODELS} more" if len(names) > MANY_MODELS else ""
+    return ", ".join(names[:MANY_MODELS]) + more
 
 
 def plan_table(table: pd.DataFrame) -> Table:
@@ -182,4 +270,5 @@ def comparison_json(result: Comparison) -> str:
         name: json.loads(getattr(result, name).to_json(orient="records"))
         for name in ("models", "pairs", "bins", "summary")
     }
-    return json.dumps({**tables, "notes": list(result.notes)})
+    settings = {"probability": result.probability, "correct": result.correct}
+    return json.dumps({**tables, **settings, "notes": list(result.notes)})

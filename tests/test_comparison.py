@@ -119,3 +119,44 @@ def test_compare_saves_tables_that_read_back(tmp_path):
     for path in result.save(tmp_path):
         table = getattr(result, path.stem)
         pd.testing.assert_frame_equal(pd.read_csv(path), table, check_dtype=False)
+
+
+def test_compare_of_micro_runs_alone_gives_probabilities_and_groups():
+    result = compare([run(m) for m in "abcd"], {TASK: subset()})
+    # Ordered by the estimates 1, 1, 1/2, 0. a-d: differences 1, 1; a-b: tied.
+    assert result.models["model"].tolist() == ["a", "b", "c", "d"]
+    assert result.models["full_score"].isna().all()
+    pairs = {(x.model_a, x.model_b): x for x in result.pairs.itertuples()}
+    assert pairs["a", "b"].probability == 0.5
+    # v = 0; not seen: (1 - 2/8) * (1/4) * (1 + 2 * 2 / 4) = 3/8; Phi(1 / sqrt(3/8)) = 0.94876
+    assert pairs["a", "d"].probability == pytest.approx(0.948764, abs=1e-6)
+    assert pairs["a", "d"].verdict == "full score unknown"
+    told = [key for key, x in pairs.items() if x.told_apart]
+    assert told == [("a", "d"), ("b", "d")]
+    assert result.models["groups"].tolist() == ["a", "a", "a b", "b"]
+    assert (result.summary["n_pairs"][0], len(result.bins)) == (0, 0)
+
+
+def test_compare_with_holm_tells_fewer_apart():
+    # Six pairs: the first step asks for 1 - 0.1 / 6 = 0.983, more than 0.949.
+    result = compare([run(m) for m in "abcd"], {TASK: subset()}, correct="holm")
+    assert not result.pairs["told_apart"].any()
+    assert result.models["groups"].tolist() == ["a"] * 4
+    assert (result.correct, result.probability) == ("holm", 0.9)
+
+
+def test_compare_keeps_a_model_without_a_full_run():
+    result = compare([run("a"), run("d")], {TASK: subset()}, FULL.take(models=["b", "d"]))
+    assert result.models["model"].tolist() == ["d", "a"]
+    assert result.pairs["probability"][0] == pytest.approx(0.948764, abs=1e-6)
+    assert result.notes == (f"{TASK}: a has no full run",)
+
+
+def test_compare_groups_name_the_best_estimate_first_whatever_the_full_scores():
+    # On items 5 and 6 c (full score 4/8) has 1 and a (6/8) has 1/2, d nothing.
+    items = ITEMS[4:5] + ITEMS[6:7]
+    result = compare(
+        [run(m, items=items) for m in "acd"], {TASK: subset(items)}, FULL, probability=0.6
+    )
+    assert result.models["model"].tolist() == ["a", "c", "d"]
+    assert result.models["groups"].tolist() == ["b", "a", "c"]

@@ -10,9 +10,8 @@ import lm_microbench
 ORDER = [
     "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
     "clusters", "ridge", "predictive", "estimators", "subset", "methods", "pairs", "reliability",
-    "resampling", "trials",
-    "results", "studies", "comparison", "plan", "build", "leaves", "task", "registry", "_autoload",
-    "callback", "report", "cli",
+    "resampling", "trials", "results", "studies", "ordering", "comparison", "plan", "build",
+    "leaves", "task", "registry", "_autoload", "callback", "report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 

@@ -1,12 +1,18 @@
 """Tables and sentences in points."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from lm_microbench import report
+from lm_microbench.comparison import compare
+from lm_microbench.estimators import mean_estimator
 from lm_microbench.methods import select
+from lm_microbench.readers import MicroRun
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.studies import check_subset
+from lm_microbench.subset import Provenance, Subset
 
 
 def checked(scores, items=("p", "q")):
@@ -74,3 +80,57 @@ def test_study_sentences_of_a_level_that_holds():
 def test_study_table_lower_level_gives_smaller_mdad(level):
     head, rows = report.study_table(checked(GOOD), level=level)
     assert dict(zip(head, rows[0], strict=True))["MDAD"] == "25.0"
+
+
+def compared(rows, **options):
+    """Return the comparison of models 0, 1, ... that gave these answers to 10 of 1000 items."""
+    items = tuple(f"s/{i}" for i in range(10))
+    subset = Subset(
+        items=items,
+        estimator=mean_estimator([0] * 10, [1000], [0.1] * 10),
+        provenance=Provenance(method="random", size=10, n_items=1000, package_version="0"),
+    )
+    runs = [
+        MicroRun(f"m{i}", "t", {}, ResponseMatrix([row], (f"m{i}",), items, ("s",) * 10), False)
+        for i, row in enumerate(rows)
+    ]
+    return compare(runs, {"t": subset}, **options)
+
+
+ONE = [[1] * 10, [1] * 9 + [0], [0] * 10]
+
+
+def test_comparison_tables_of_micro_runs_alone_say_how_sure_each_order_is():
+    (head, rows), (pair_head, pairs) = report.comparison_tables(compared(ONE))
+    assert head == ["task", "model", "estimate", "+-", "groups"]
+    assert rows[2] == ["t", "m2", "0.0", "0.0", "b"]
+    assert pair_head[1:6] == ["better", "than", "by", "+-", "probability"]
+    # m0 and m1: v = 0.99 * 0.1 / 10, not seen 0.99 * (1 + 0.2 / 12) / 100: z = 0.7078
+    # At 90 %: 0.01 / 1.2816^2 = 0.0060888, 0.30497 of v; 1 / (0.001 + 0.30497 * 0.099) = 32.06.
+    assert pairs[0] == ["t", "m0", "m1", "10.0", "9.9", "76 %", "no", "23"]
+    assert pairs[1][5:] == ["> 99 %", "yes", "0"]
+
+
+def test_comparison_sentences_name_the_models_that_may_be_the_best():
+    assert report.comparison_sentences(compared(ONE)) == [
+        "t tells 2 of 3 pairs of models apart (90 % sure that the full benchmark gives the same "
+        "order); the best may be any of 2: m0, m1."
+    ]
+    (sentence,) = report.comparison_sentences(compared(ONE[::2], correct="holm"))
+    assert "(90 % sure all together that" in sentence
+    assert sentence.endswith("m0 is the best.")
+
+
+def test_comparison_sentences_of_an_unknown_error_say_so():
+    result = compared(ONE)
+    unknown = result.pairs.assign(probability=np.nan)
+    (sentence,) = report.comparison_sentences(dataclasses.replace(result, pairs=unknown))
+    assert sentence == "t has no known standard error, so no two models are told apart by it."
+
+
+def test_pairs_table_of_many_models_shows_neighbours_only():
+    rows = [[1] * k + [0] * (10 - k) for k in range(8)]
+    result = compared(rows)
+    assert [x[1:3] for x in report.pairs_table(result)[1]][:2] == [["m7", "m6"], ["m6", "m5"]]
+    assert len(report.pairs_table(result)[1]) == 7
+    assert len(report.pairs_table(result, every=True)[1]) == 28
