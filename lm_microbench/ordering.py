@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
+from lm_microbench.estimators import LinearEstimator, PredictiveEstimator
 from lm_microbench.names import unknown
 from lm_microbench.pairs import pair_indices, signs
 from lm_microbench.subset import Subset
@@ -60,7 +61,7 @@ def order(
 
     The error of a difference is taken as normal. Its standard error is that of the sample's design
     for the differences of the two models' answers, or, for an estimator that is no probability
-    sample, the root mean square `difference_rms` that was measured on held-out source models.
+    sample, one measured on held-out source models (see `difference_errors`).
 
     Three things keep the probability from promising too much. (1) To the variance of a sample are
     added four answers that were not seen: half of one for each model over the other and one without
@@ -116,22 +117,25 @@ def order(
 def difference_errors(subset: Subset, answers: Array) -> Array:
     """Return the standard error of the difference of every two models' estimates, (n_pairs,).
 
-    By design of the differences of their answers; else `difference_rms` of the manifest's
-    reliability, of models inside the range of the sources, or, where the better estimate lies above
-    it, the larger of that and of the best sources held out. NaN where neither is known.
+    By design of the differences of their answers; else the estimator's own, where it has been
+    calibrated; else `difference_rms` of the manifest's reliability, of models inside the range of
+    the sources, or, where the better estimate lies above it, the larger of that and of the best
+    sources held out. NaN where none is known.
     """
-    if subset.estimator.knows_its_error:
+    if _is_sample(subset):
         rows = [
             subset.estimator.standard_error(answers[i] - answers[i + 1 :])
             for i in range(len(answers) - 1)
         ]
         return np.concatenate([np.zeros(0), *rows])
+    first, second = pair_indices(len(answers))
+    if isinstance(subset.estimator, PredictiveEstimator):
+        return subset.estimator.difference_error(answers)[first, second]
     inside, above = (
         np.float64(subset.reliability.get(kind, {}).get("difference_rms") or np.nan)
         for kind in ("inside", "above")
     )
     estimates = subset.raw_estimate(answers)
-    first, second = pair_indices(len(estimates))
     better = np.fmax(estimates[first], estimates[second])
     highest = subset.reliability.get("source_range", (np.nan, np.nan))[1]
     error = np.where(better > highest, np.fmax(inside, above), inside)
@@ -206,6 +210,10 @@ def _cover(alike: Flags) -> Iterator[list[int]]:
         yield sorted(group)
 
 
+def _is_sample(subset: Subset) -> bool:
+    return isinstance(subset.estimator, LinearEstimator) and subset.estimator.design is not None
+
+
 def _unseen(subset: Subset, difference: Array) -> Array:
     """Return what the answers that were not seen add to the variance of a difference.
 
@@ -214,7 +222,7 @@ def _unseen(subset: Subset, difference: Array) -> Array:
     extra = (1 + 2 n d^2 / (n + 2)) / n^2; the mean of squared weights stands for 1 / n^2 where
     weights differ, and the finite population's 1 - n/N scales it like the variance.
     """
-    if not subset.estimator.knows_its_error:
+    if not _is_sample(subset):
         return np.zeros_like(difference)
     n, n_items = subset.size, subset.provenance.n_items
     square = float(np.mean(subset.weights() ** 2))
@@ -225,7 +233,7 @@ def _unseen(subset: Subset, difference: Array) -> Array:
 def _spread(difference: Array, variance: Array, n_models: int, subset: Subset) -> float:
     """Return the variance of true differences; infinite where it is not known, or not wanted."""
     known = ~np.isnan(variance)
-    if n_models < MIN_MODELS or not known.any() or not subset.estimator.knows_its_error:
+    if n_models < MIN_MODELS or not known.any() or not _is_sample(subset):
         return math.inf
     return max(float((difference[known] ** 2 - variance[known]).mean()), 0.0)
 
@@ -245,7 +253,7 @@ def _more_examples(
 ) -> Array:
     """Return how many more examples bring each pair to `level`; NaN where it is not known."""
     n, n_items = subset.size, subset.provenance.n_items
-    if not subset.estimator.knows_its_error or n == n_items or spread == 0:
+    if not _is_sample(subset) or n == n_items or spread == 0:
         return np.full(difference.shape, np.nan)
     tied = signs(difference) == 0
     wanted = np.where(tied, np.nan, (difference / norm.ppf(level)) ** 2)

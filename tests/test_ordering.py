@@ -14,6 +14,7 @@ from lm_microbench.names import UnknownNameError
 from lm_microbench.ordering import difference_errors, groups, holm, letters, order
 from lm_microbench.pairs import pair_indices, signs
 from lm_microbench.readers import read_responses
+from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Provenance, Subset
 
 
@@ -105,6 +106,19 @@ def test_order_of_an_estimator_without_a_design_uses_the_measured_error():
     bare = order(make(LinearEstimator(weights=(0.5, 0.3))), [[1, 1], [1, 0]])
     assert math.isnan(bare.standard_error[0]) and math.isnan(bare.probability[0])
     assert not bare.told_apart[0]
+
+
+def test_order_of_the_predictive_estimator_uses_its_own_probability():
+    rng = np.random.default_rng(3)
+    scores = rng.random((40, 60)) < rng.random((40, 1)) * 0.5 + rng.random(60) * 0.5
+    names = [f"m{i}" for i in range(40)], [f"x/{i}" for i in range(60)], ["x"] * 60
+    matrix = ResponseMatrix(scores.astype(float), *names)
+    subset = select(matrix.take(models=range(30)), "predictive", 10, seed=0)
+    answers = matrix.take(models=range(30, 40), items=subset.items).scores
+    found, pairs = order(subset, answers), pair_indices(10)
+    stated = subset.estimator.order_probability(answers)[pairs]
+    assert found.probability == pytest.approx(np.maximum(stated, 1 - stated))
+    assert np.isnan(found.more_examples[~found.told_apart]).all()
 
 
 def test_order_leaves_out_a_model_without_answers():
