@@ -107,11 +107,15 @@ def plan_study(
 
 
 def smallest(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the smallest size of each method and target that is enough; NaN where none is."""
+    """Return the size of each method and target from which on every size is enough, or NaN.
+
+    One that is enough while a larger is not was lucky in a measurement.
+    """
     rows = []
     for (method, target), some in table.groupby(["method", "target"], sort=False):
-        enough = some[some["enough"]]
-        size = float(enough["size"].min()) if len(enough) else math.nan
+        failing = some["size"][~some["enough"]].max()
+        enough = some["size"][~(some["size"] <= failing)]
+        size = float(enough.min()) if len(enough) else math.nan
         rows.append({"method": method, "target": target, "size": size})
     found: pd.DataFrame = pd.DataFrame(rows, columns=["method", "target", "size"])
     return found

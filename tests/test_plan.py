@@ -39,6 +39,12 @@ def test_plan_tasks_lists_random_first_and_finds_the_smallest_size():
     assert math.isnan(smallest(plan_tasks(subsets, 0.001))["size"][0])
 
 
+def test_smallest_passes_over_a_size_that_is_enough_while_a_larger_is_not():
+    lucky = [subset("irt", 10, 0.02), subset("irt", 25, 0.03), subset("irt", 50, 0.01)]
+    assert smallest(plan_tasks(lucky, 0.02))["size"].tolist() == [50]
+    assert math.isnan(smallest(plan_tasks(lucky[:2], 0.02))["size"][0])
+
+
 def test_plan_tasks_of_a_subset_without_measured_reliability_says_nothing():
     bare = subset("random", 10, 0.02).with_(reliability={})
     assert plan_tasks([bare], 0.02).empty
