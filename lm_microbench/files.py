@@ -56,8 +56,7 @@ def read_parquet(path: Path) -> pa.Table:
         If it is not a Parquet file, or a part of one; the message names it.
     """
     try:
-        # A folder named `a=b` is a folder, not a column.
-        return pq.read_table(path, partitioning=None)
+        return pq.read_table(path)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:

@@ -107,10 +107,3 @@ def test_read_parquet_damaged_in_the_middle_is_one_line_with_the_path(tmp_path):
     path.write_bytes(bytes(whole))
     with pytest.raises(ValueError, match=r"a\.parquet: cannot be read as Parquet"):
         files.read_parquet(path)
-
-
-def test_read_parquet_takes_no_column_from_the_folders_name(tmp_path):
-    path = tmp_path / "item=3" / "a.parquet"
-    path.parent.mkdir()
-    pq.write_table(pa.table({"x": [1]}), path)
-    assert files.read_parquet(path).column_names == ["x"]
