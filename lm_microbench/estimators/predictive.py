@@ -39,7 +39,7 @@ class PredictiveEstimator(BaseModel):
     ability, full_score, full_slope, full_noise : tuple of float, length n_abilities
     full_loadings : tuple, shape (n_abilities, rank)
         See `FullScore`.
-    prior_scale, above, design_share
+    prior_scale, above, design_share, shift
         See `Evidence`.
     inflation, difference_inflation : (float, float)
         See `Calibrated`.
@@ -63,6 +63,7 @@ class PredictiveEstimator(BaseModel):
     prior_scale: Finite = Field(gt=0)
     above: Ends
     design_share: Ends
+    shift: Ends
     inflation: Ends
     difference_inflation: Ends
 
@@ -80,6 +81,7 @@ class PredictiveEstimator(BaseModel):
             "prior_scale": e.prior_scale,
             "above": e.above,
             "design_share": e.design_share,
+            "shift": e.shift,
             "inflation": found.inflation,
             "difference_inflation": found.difference_inflation,
         }
@@ -152,6 +154,7 @@ class PredictiveEstimator(BaseModel):
             self.prior_scale,
             self.above,
             self.design_share,
+            self.shift,
         )
 
     @model_validator(mode="after")

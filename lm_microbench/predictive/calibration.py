@@ -22,6 +22,7 @@ MIN_SOURCES = 4
 """With fewer sources none is left out."""
 LARGEST = 250
 """Larger sizes take the inflation of this one, to save time."""
+SHIFT_MODELS = 10
 PRIOR_INFLATION, PRIOR_MODELS = (1.0, 1.5), 4
 """Inflation before any source is left out, inside and above; it counts as so many models."""
 
@@ -92,10 +93,13 @@ class Fitted:
         parts = [(held, held.evidence(min(size, LARGEST))) for held in self.held_out]
         share = _design_share(parts)
         parts = [(held, replace(evidence, design_share=share)) for held, evidence in parts]
+        left = 1 - min(size, LARGEST) / self.model.n_items
+        shift = _shift([(h.above, h.predict(e).score - h.truth) for h, e in parts], left)
+        parts = [(held, replace(evidence, shift=shift)) for held, evidence in parts]
         found = [(held, held.predict(evidence)) for held, evidence in parts]
         return Calibrated(
             chosen,
-            replace(Evidence.of(self.model, chosen, drawn), design_share=share),
+            replace(Evidence.of(self.model, chosen, drawn), design_share=share, shift=shift),
             _inflation([(held.above, _standardised(held, p)) for held, p in found]),
             _inflation([(held.above, _standardised_differences(held, p)) for held, p in found]),
         )
@@ -161,6 +165,13 @@ def _share(errors: Array, n_drawn: int) -> float:
         return 0.0
     by_model = float((errors**2).mean())
     return by_model / (by_model + 0.25 / n_drawn)
+
+
+def _shift(errors: list[tuple[bool, Array]], left: float) -> Ends:
+    """Return what is to be added inside and above: minus the mean error, shrunk towards 0."""
+    e = np.concatenate([np.zeros(0), *(e for above, e in errors if above)])
+    above = -e.sum() / (len(e) + SHIFT_MODELS) / left
+    return 0.0, float(above)
 
 
 def _standardised(held: HeldOut, found: Prediction) -> Array:

@@ -12,13 +12,18 @@ SHARE_ABOVE = 0.4
 """Weight of the abilities above the best source in the choice of items."""
 POWER = 0.5
 """A lowered variance counts over this power of the prior variance: 0 absolute, 1 relative."""
+PLACES = 0.5
 _N_INSIDE, _N_ABOVE = 6, 3
 _TIE = 1e-8  # gains that differ by less, relatively, are equal: the lower index goes first
 
 
-def random_share(n_sources: int) -> float:
-    """Return the share of the items that is drawn at random: 0.5 with 10 sources, 0.06 with 300."""
-    return 20 / (n_sources + 30)
+def random_share(n_sources: int, place: int) -> float:
+    """Return the probability that an item is drawn at random, by its place in the order.
+
+    ``(20 + m / 2) / (n_sources + 30 + m / 2)`` at place m: a few sources can tell little, and less
+    and less the more items are already chosen. 0.06 at first with 300 sources, 0.5 with 10.
+    """
+    return (20 + PLACES * place) / (n_sources + 30 + PLACES * place)
 
 
 def target_population(model: SourceModel) -> tuple[Array, Array]:
@@ -66,7 +71,7 @@ class Order:
         self._with_score = self._covariance(mean) + self._noise / n
         prior = (mean**2).sum(axis=1) + self._noise.sum(axis=1) / n**2
         self._weight = weight / prior**POWER
-        self._share = random_share(model.n_sources)
+        self._n_sources, self._due = model.n_sources, 0.0
         self._lottery = rng.permutation(n)
         self._free = np.ones(n, dtype=bool)
         self._chosen: list[int] = []
@@ -81,7 +86,9 @@ class Order:
 
     def _choose_one(self) -> None:
         place = len(self._chosen)
-        at_random = np.floor((place + 1) * self._share + 0.5) > np.floor(place * self._share + 0.5)
+        self._due += random_share(self._n_sources, place)
+        at_random = self._due >= 0.5
+        self._due -= at_random
         item = self._next_drawn() if at_random else self._best()
         self._chosen.append(item)
         self._drawn.append(bool(at_random))

@@ -111,6 +111,7 @@ class Evidence:
     prior_scale: float
     above: Ends
     design_share: Ends = (0.0, 0.0)
+    shift: Ends = (0.0, 0.0)
 
     @classmethod
     def of(
@@ -192,7 +193,7 @@ class Evidence:
             likelihood,
             -(likelihood * p).sum(axis=0),
             weight,
-            full.score - (weight * p).sum(axis=0),
+            full.score + self._shift(known) - (weight * p).sum(axis=0),
             variance,
             curve,
         )
@@ -209,6 +210,10 @@ class Evidence:
         rise = self.full.slope - (weight * slope).sum(axis=0)
         moved = (rise * likelihood / information + weight) ** 2
         return np.asarray((moved * curves.error_variance(self.full.ability)).sum(axis=0))
+
+    def _shift(self, known: npt.NDArray[np.bool_]) -> Array:
+        """Return what is added to the prediction at each ability, for the items not answered."""
+        return self.between(self.full.ability, self.shift) * float(1 - known.sum() / self.n_items)
 
     def _corrected(
         self, weight: Array, variance: Array, v: Array, known: npt.NDArray[np.bool_]
