@@ -23,6 +23,7 @@ MIN_SOURCES = 4
 LARGEST = 250
 """Larger sizes take the inflation of this one, to save time."""
 SHIFT_MODELS = 10
+"""The mean error above the range is shrunk as if so many models without error were added."""
 PRIOR_INFLATION, PRIOR_MODELS = (1.0, 1.5), 4
 """Inflation before any source is left out, inside and above; it counts as so many models."""
 

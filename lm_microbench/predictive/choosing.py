@@ -12,7 +12,8 @@ SHARE_ABOVE = 0.4
 """Weight of the abilities above the best source in the choice of items."""
 POWER = 0.5
 """A lowered variance counts over this power of the prior variance: 0 absolute, 1 relative."""
-PLACES = 0.5
+CHANCE, CHANCE_PLACE, TRUST = 20, 0.5, 10
+"""Odds of an item at random to one chosen: 20 and half of its place, to 10 and the sources."""
 _N_INSIDE, _N_ABOVE = 6, 3
 _TIE = 1e-8  # gains that differ by less, relatively, are equal: the lower index goes first
 
@@ -20,10 +21,11 @@ _TIE = 1e-8  # gains that differ by less, relatively, are equal: the lower index
 def random_share(n_sources: int, place: int) -> float:
     """Return the probability that an item is drawn at random, by its place in the order.
 
-    ``(20 + m / 2) / (n_sources + 30 + m / 2)`` at place m: a few sources can tell little, and less
-    and less the more items are already chosen. 0.06 at first with 300 sources, 0.5 with 10.
+    Few sources can tell little, and all the less the more items are already chosen. With 300
+    sources 0.06 at first, 0.18 at place 100; with 10 sources 0.5 and 0.78.
     """
-    return (20 + PLACES * place) / (n_sources + 30 + PLACES * place)
+    chance = CHANCE + CHANCE_PLACE * place
+    return chance / (chance + TRUST + n_sources)
 
 
 def target_population(model: SourceModel) -> tuple[Array, Array]:
@@ -45,8 +47,8 @@ class Order:
     At each ability of the target population answers are taken as Gaussian: factors (residual
     components and ability) with posterior covariance P, and independent noise. An item's gain is
     the squared covariance of its answer with the full score over its answer's variance, both given
-    the items chosen before; the criterion is its weighted mean over abilities. A share of places,
-    evenly spread, goes to items drawn uniformly from those left.
+    the items chosen before; the criterion is its weighted mean over abilities. A share of places
+    (`random_share`), evenly spread, goes to items drawn uniformly from those left.
 
     Parameters
     ----------

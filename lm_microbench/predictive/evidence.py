@@ -101,6 +101,8 @@ class Evidence:
         Abilities between which what is inside the sources' range passes into what is above it.
     design_share : (float, float)
         Weight of the random items' correction, inside and above.
+    shift : (float, float)
+        What is added to the score of the items not answered, inside and above.
     """
 
     n_items: int
