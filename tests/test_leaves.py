@@ -6,8 +6,10 @@ import make_runs as make
 import pytest
 
 from lm_microbench.build import build
+from lm_microbench.estimators import LinearEstimator
 from lm_microbench.leaves import find_documents, leaf_documents
 from lm_microbench.methods import get_method
+from lm_microbench.subset import Documents
 
 
 @pytest.fixture
@@ -81,3 +83,27 @@ def test_find_documents_of_a_position_past_the_end_is_found_by_name(toy, leaves)
 def test_find_documents_of_a_subset_of_no_benchmark_is_refused(toy, leaves):
     with pytest.raises(ValueError, match="the manifest has no documents"):
         find_documents(toy, everything(toy).with_(documents=None), leaves)
+
+
+def test_find_documents_of_two_copies_at_one_position_gives_each_its_own(toy, leaves):
+    subset = everything(toy)
+    places = zip(subset.documents.tasks, subset.documents.positions, strict=True)
+    positions = tuple(3 if place == ("toy_b", 2) else place[1] for place in places)
+    found = find_documents(toy, changed(subset, positions=positions), leaves)
+    assert [p for p, _ in found] == list(subset.documents.positions)
+
+
+def test_find_documents_of_a_copy_whose_place_another_copy_took_is_found(toy, leaves):
+    # Two questions of the same text with other options.
+    leaves["toy_b"].task_docs[3]["options"] = ["other", "options"]
+    content = toy.content_hash(leaves["toy_b"].task_docs[3])
+    subset = everything(toy)
+    copy = next(i for i, item in enumerate(subset.items) if item.endswith("#2"))
+    only = subset.with_(
+        items=subset.items[copy : copy + 1],
+        estimator=LinearEstimator(weights=(1.0,)),
+        provenance=subset.provenance.model_copy(update={"size": 1}),
+        documents=Documents(tasks=("toy_b",), positions=(3,), contents=(content,)),
+    )
+    leaves["toy_b"].task_docs.insert(0, {"question": "new", "options": [], "answer": 0})
+    assert find_documents(toy, only, leaves) == [(4, leaves["toy_b"].task_docs[4])]
