@@ -241,8 +241,17 @@ def study_command(
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder for the tables; a killed study continues."),
+        typer.Option(
+            "--output", "-o", help="Folder for tables and report.html; a killed study continues."
+        ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a study of other targets, shown beside this in the report."),
+    ] = None,
+    with_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write report.html and its figures.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The tables as JSON, fractions.")] = False,
 ) -> None:
     """Measure how reliably methods, or one subset, rank models they were not built from.
@@ -255,8 +264,10 @@ def study_command(
 
     from lm_microbench.readers import read_responses
     from lm_microbench.registry import find_subset
+    from lm_microbench.results import StudyResult
     from lm_microbench.studies import check_subset, study
 
+    other = None if against is None else StudyResult.load(against)
     matrix = read_responses(responses)
     if subset:
         if methods or sizes:
@@ -286,6 +297,48 @@ def study_command(
     if output is not None:
         result.save(output, level=level, threshold=threshold)
     _show_study(result, level, threshold, as_json)
+    if output is not None and with_report:
+        from lm_microbench.html import study_page
+
+        page = study_page(result, other, level=level, threshold=threshold)
+        _save_page(page, output, quiet=as_json)
+
+
+@app.command("report")
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of a finished study.")],
+    against: Annotated[
+        Path | None, typer.Option(help="Folder of a study of other targets, shown beside it.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Agreement that counts as consistent.")] = 0.8,
+    threshold: Annotated[
+        float, typer.Option(help="Difference of interest, a fraction: 0.02 is 2 points.")
+    ] = 0.02,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Another folder for the report.")
+    ] = None,
+) -> None:
+    """Write the report of a finished study: report.html, report.md and its figures.
+
+    Example: `lm-microbench report study_random --against study_top`
+    """
+    from lm_microbench.html import study_page
+    from lm_microbench.results import StudyResult
+
+    other = None if against is None else StudyResult.load(against)
+    page = study_page(StudyResult.load(folder), other, level=level, threshold=threshold)
+    _save_page(page, output or folder)
+
+
+def _save_page(page: Any, folder: Path, *, quiet: bool = False) -> None:
+    """Write a report and say where it is; why it has no figures, if so."""
+    from lm_microbench import plots
+
+    paths = page.save(folder)
+    if not plots.available():
+        typer.echo(plots.HINT, err=True)
+    if not quiet:
+        typer.echo(f"Report: {', '.join(str(path) for path in paths)}")
 
 
 # ---- compare ------------------------------------------------------------------------------------
@@ -309,8 +362,11 @@ def compare_command(
         typer.Option(help="none: each pair by itself; holm: all stated orders right together."),
     ] = "none",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder for the tables (CSV).")
+        Path | None, typer.Option("--output", "-o", help="Folder for tables and report.html.")
     ] = None,
+    with_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write report.html and its figures.")
+    ] = True,
     jobs: Annotated[int, typer.Option(help="Files read at once.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="The tables as JSON, fractions.")] = False,
 ) -> None:
@@ -342,13 +398,17 @@ def compare_command(
     paths = [] if output is None else result.save(output)
     if as_json:
         typer.echo(report.comparison_json(result))
-        return
-    for head, rows in report.comparison_tables(result):
-        _table(head, rows)
-    for line in [*report.comparison_sentences(result), *result.notes]:
-        typer.echo(line)
-    if paths:
-        typer.echo(f"Tables: {', '.join(str(path) for path in paths)}")
+    else:
+        for head, rows in report.comparison_tables(result):
+            _table(head, rows)
+        for line in [*report.comparison_sentences(result), *result.notes]:
+            typer.echo(line)
+        if paths:
+            typer.echo(f"Tables: {', '.join(str(path) for path in paths)}")
+    if output is not None and with_report:
+        from lm_microbench.html import comparison_page
+
+        _save_page(comparison_page(result), output, quiet=as_json)
 
 
 # ---- plan ---------------------------------------------------------------------------------------

@@ -94,6 +94,77 @@ def _sentence(row: dict[str, Any], level: float, threshold: float) -> str:
     return f"At {examples} `{row['method']}` {ranks}{wrong}."
 
 
+def study_made(result: StudyResult) -> str:
+    """Return how a study was made, in one paragraph."""
+    x = result.settings
+    frame = result.mdad()
+    sources = " or ".join(str(n) for n in sorted(frame["n_sources"].unique()))
+    kinds = {
+        "random": "targets drawn at random",
+        "top": "the best models as targets, all sources weaker",
+        "list": "chosen targets",
+    }
+    kind = kinds.get(str(x.get("target_mode")), f"targets: {x.get('target_mode')}")
+    half = " The items were divided in two: subsets are chosen from the seen half."
+    return (
+        f"{x.get('n_models')} models, {x.get('n_items')} items. {_times(result.n_trials)}, "
+        f"subsets were chosen by the answers of {sources} source models and used to estimate the "
+        f"scores of {x.get('n_targets')} others ({kind}).{half if x.get('split') == 'half' else ''}"
+    )
+
+
+def _times(number: int) -> str:
+    return "Once" if number == 1 else f"{number} times"
+
+
+def study_words(*, level: float = LEVEL, threshold: float = THRESHOLD) -> list[str]:
+    """Return what the words in a study's report mean."""
+    return [
+        "Scores and differences are in points: 100 x the share of items answered rightly.",
+        f"MDAD, minimum detectable ability difference: how far apart two models must be for the "
+        f"subset to rank {100 * level:g} % of such pairs rightly; `never`: at no difference. The "
+        "first difference that reaches it may be luck in a thin bin; `sustained`: from there on, "
+        "every larger difference with enough pairs reaches it too (`-`: too few pairs to tell).",
+        "`error`: mean distance of estimate and score. `tau`: Kendall's rank correlation x 100. "
+        "`agreement`: share of all pairs ranked rightly; a tie counts as wrong. "
+        f"`wrong<{100 * threshold:g}`: share ranked wrongly among pairs closer than "
+        f"{100 * threshold:g} points.",
+        "`seen`: against the scores on the items that the subset was chosen from; `unseen`: on the "
+        "others; `full`: on all.",
+    ]
+
+
+def comparison_made(result: Comparison) -> str:
+    """Return what was compared, in one paragraph."""
+    models = result.models["model"].nunique()
+    tasks = ", ".join(
+        f"{x['task']} ({x['size']} items)"
+        for x in result.models.drop_duplicates("task").to_dict("records")
+    )
+    known = result.models.dropna(subset="full_score")["model"].nunique()
+    full = f"the full runs of {known} of them are known" if known else "no full runs are given"
+    return f"{models} models on {tasks}; {full}."
+
+
+def comparison_words(result: Comparison) -> list[str]:
+    """Return what the words in a comparison's report mean."""
+    together = {
+        "none": "each pair by itself: of many pairs, some will be wrong",
+        "holm": "corrected by Holm's procedure: all stated orders together are right with it",
+    }
+    return [
+        "Scores and differences are in points: 100 x the share of items answered rightly; `+-` is "
+        "one standard error. That of a difference takes into account that both models answered the "
+        "same items.",
+        "`probability`: that the full benchmark puts the two models in the same order. 50 % where "
+        f"the estimates tie. `told apart`: it reaches {100 * result.probability:g} % "
+        f"({together[result.correct]}).",
+        "`more examples`: how many more would tell the two apart if the difference stays as it is; "
+        "`-`: not known.",
+        "`groups`: two models that share a letter cannot be told apart.",
+    ]
+
+
 def _joined(result: StudyResult, level: float, threshold: float) -> pd.DataFrame:
     error = result.estimation(threshold).drop(columns="n_trials")
     frame: pd.DataFrame = result.mdad(level).merge(error, on=list(KEYS), validate="1:1")
@@ -121,6 +192,14 @@ def models_table(result: Comparison) -> Table:
         cells += [points(x["full_score"]), points(x["error"])] if known else []
         rows.append([*cells, x["groups"]])
     return [*head, "groups"], rows
+
+
+def rank_models(models: pd.DataFrame) -> pd.DataFrame:
+    """Return one task's models, the best estimate first."""
+    ranked: pd.DataFrame = models.sort_values(
+        ["estimate", "model"], ascending=[False, True], ignore_index=True
+    )
+    return ranked
 
 
 def pairs_table(result: Comparison, *, every: bool = False) -> Table:
@@ -215,7 +294,7 @@ def _told_apart(
     if pairs["probability"].isna().all():
         return [f"{task} has no known standard error, so no two models are told apart by it."]
     together = " all together" if result.correct == "holm" else ""
-    best = models.sort_values(["estimate", "model"], ascending=[False, True])
+    best = rank_models(models)
     top = set(best["groups"].iloc[0].split())
     first = best[[not top.isdisjoint(x.split()) for x in best["groups"]]]["model"]
     leader = (

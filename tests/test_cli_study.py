@@ -44,10 +44,12 @@ def test_study_prints_a_table_and_sentences_and_writes_files(run, tmp_path):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0].split("\t")[:5] == ["method", "sources", "size", "scores", "MDAD"]
-    assert len(lines) == 1 + 2 * 2 * 2 * 2 + 2
-    assert lines[-2].startswith("At 5 examples `random` ranks")
+    assert len(lines) == 1 + 2 * 2 * 2 * 2 + 2 + 1
+    assert lines[-3].startswith("At 5 examples `random` ranks")
+    assert lines[-1] == "Report: out/report.html, out/report.md"
     assert {p.name for p in (tmp_path / "out").iterdir()} == {
-        "estimation.csv", "mdad.csv", "pairs.csv", "study.json", "trials.parquet",
+        "estimation.csv", "mdad.csv", "pairs.csv", "study.json", "trials.parquet", "report.html",
+        "report.md", "figures",
     }  # fmt: skip
 
 
@@ -59,9 +61,16 @@ def test_study_json_is_the_tables(run):
     assert tables["mdad"][0]["method"] == "random"
 
 
+def test_study_without_a_report_writes_none(run, tmp_path):
+    code, out, _ = run(*ARGUMENTS, "--json", "-o", "out", "--no-report")
+    assert code == 0
+    json.loads(out)
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
 def test_study_continued_says_so(run):
-    run(*ARGUMENTS, "-o", "out")
-    code, _, err = run(*ARGUMENTS[:-1], "6", "-o", "out")
+    run(*ARGUMENTS, "-o", "out", "--no-report")
+    code, _, err = run(*ARGUMENTS[:-1], "6", "-o", "out", "--no-report")
     assert (code, err) == (0, "out: continued, 4 of 6 trials were there\n")
 
 

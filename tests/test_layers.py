@@ -12,7 +12,7 @@ ORDER = [
     "clusters", "ridge", "predictive", "estimators", "subset", "methods", "pairs", "reliability",
     "resampling", "trials", "results", "studies", "ordering", "comparison", "plan", "build",
     "leaves", "task", "registry", "_autoload", "history", "checkpoints", "callback", "watch",
-    "report", "history_report", "cli",
+    "report", "plots", "html", "history_report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 
