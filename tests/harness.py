@@ -127,6 +127,7 @@ def manager(include=None):
     if include not in _MANAGERS:
         from lm_microbench.folders import own_tasks
 
-        paths = [str(own_tasks()), *([str(include)] if include else [])]
-        _MANAGERS[include] = TaskManager(include_path=paths)
+        # lm_eval's own index takes seconds; a folder of a test's own needs none of it.
+        paths = [str(include)] if include else [str(own_tasks())]
+        _MANAGERS[include] = TaskManager(include_path=paths, include_defaults=not include)
     return _MANAGERS[include]
