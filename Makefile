@@ -16,7 +16,7 @@ demo: $(READY)  ## run a real model on two micro-benchmarks and compare with its
 	$(BIN)/python benchmarks/microdemo/demo.py
 
 test: $(READY)  ## run all tests
-	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(PYTEST_OPTIONS)
 
 lint: $(READY)  ## lint, format and type checks
 	$(BIN)/ruff check .
