@@ -25,12 +25,13 @@ from threadpoolctl import threadpool_limits
 from lm_microbench.benchmark import load_benchmark
 from lm_microbench.methods import get_method, method_names
 from lm_microbench.pairs import count_pairs, pair_indices, signs
-from lm_microbench.readers import read_mmlu_pro, read_responses
+from lm_microbench.readers import Rules, read_mmlu_pro, read_responses
 from lm_microbench.readers.mmlu_pro import is_dump
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.trials import TrialDesign
 
 MIN_PAIRS = 20
+MIN_COVERAGE = 0.5
 SURE = {"80_90": (0.8, 0.9), "90_95": (0.9, 0.95)}
 
 
@@ -57,14 +58,15 @@ SETTINGS = {
 
 
 def read(folder: Path, setting: Setting) -> ResponseMatrix:
-    """Return the matrix of the models that answered nearly everything."""
+    """Return the matrix of the models that answered most items."""
     path = folder / setting.path
     if path.is_dir():
         dumps = [file for file in sorted(path.iterdir()) if is_dump(file)]
-        matrix, _ = read_mmlu_pro(dumps, load_benchmark("mmlu_pro"))
+        rules = Rules(min_coverage=MIN_COVERAGE)
+        matrix, _ = read_mmlu_pro(dumps, load_benchmark("mmlu_pro"), rules=rules)
     else:
         matrix = read_responses(path)
-    return matrix.take(models=np.flatnonzero(matrix.coverage() > 0.99))
+    return matrix.take(models=np.flatnonzero(matrix.coverage() > MIN_COVERAGE))
 
 
 def run_trial(
