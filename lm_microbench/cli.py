@@ -188,6 +188,46 @@ def build(
 
 
 @app.command()
+def init(
+    task: Annotated[str, typer.Argument(help="A task or group of lm_eval.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for benchmark.yaml and items.parquet.")
+    ] = Path(),
+    include_path: Annotated[
+        Path | None, typer.Option(help="Folder with tasks of your own, as lm_eval's.")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="Default: the first that is a mean over items.")
+    ] = None,
+    filter_name: Annotated[str | None, typer.Option("--filter", help="Default: the first.")] = None,
+) -> None:
+    """Start a benchmark of your own: guess how the items of an lm_eval task are named and scored.
+
+    Read the benchmark.yaml that it writes; after a change, `lm-microbench items` makes the table
+    of items again.
+
+    Example: `lm-microbench init arc_challenge -o my`
+    """
+    from lm_microbench import files
+    from lm_microbench.benchmark import BENCHMARK_FILE, ITEMS_FILE, Benchmark, benchmarks
+    from lm_microbench.drafts import draft
+    from lm_microbench.leaves import item_table
+
+    path = output / BENCHMARK_FILE
+    if path.exists():
+        raise ValueError(f"{path}: exists; change it by hand, or delete it to guess again")
+    if task in benchmarks():
+        raise ValueError(f"{task}: is known already; use it with --benchmark {task}")
+    found = draft(task, output, include=include_path, metric=metric, filter_name=filter_name)
+    files.write_text(path, found.to_yaml())
+    item_table(Benchmark.read(path)).save(output / ITEMS_FILE)
+    chosen = found.benchmark
+    typer.echo(f"{path}: {found.n_items} items, {len(found.subtasks)} subtasks")
+    typer.echo(f"metric {chosen.metric} (of {', '.join(found.metrics)}), ", nl=False)
+    typer.echo(f"filter {chosen.filter} (of {', '.join(found.filters)})")
+
+
+@app.command()
 def items(
     benchmark: Annotated[str, typer.Argument(help="Name, or path of a benchmark.yaml.")],
 ) -> None:

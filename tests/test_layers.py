@@ -11,8 +11,8 @@ ORDER = [
     "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
     "clusters", "ridge", "predictive", "estimators", "subset", "methods", "pairs", "reliability",
     "resampling", "trials", "results", "studies", "ordering", "comparison", "plan", "build",
-    "leaves", "task", "registry", "_autoload", "history", "checkpoints", "callback", "watch",
-    "report", "plots", "html", "history_report", "cli",
+    "leaves", "drafts", "task", "registry", "_autoload", "history", "checkpoints", "callback",
+    "watch", "report", "plots", "html", "history_report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 
