@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lm_microbench import files
-from lm_microbench.folders import task_folders
+from lm_microbench.folders import PATH_VARIABLE, task_folders
 from lm_microbench.names import unknown
 
 BENCHMARK_FILE = "benchmark.yaml"
@@ -277,8 +277,14 @@ def benchmarks() -> dict[str, Path]:
     return found
 
 
-def load_benchmark(name: str) -> Benchmark:
+def load_benchmark(name: str, *, beside: Path | None = None) -> Benchmark:
     """Return the benchmark of that name, or the one that a path to `benchmark.yaml` describes.
+
+    Parameters
+    ----------
+    name : str
+    beside : Path, optional
+        A folder that may hold the `benchmark.yaml` of an unknown name: a micro-task's own.
 
     Raises
     ------
@@ -291,8 +297,12 @@ def load_benchmark(name: str) -> Benchmark:
     if path.suffix in (".yaml", ".yml"):
         return Benchmark.read(path)
     known = benchmarks()
+    if name not in known and beside is not None and (beside / BENCHMARK_FILE).is_file():
+        found = Benchmark.read(beside / BENCHMARK_FILE)
+        known[found.name] = beside / BENCHMARK_FILE
     if name not in known:
-        raise unknown("benchmark", name, known)
+        hint = f"(own ones: the path of its {BENCHMARK_FILE}, or its folder in {PATH_VARIABLE})"
+        raise unknown("benchmark", name, known, hint=hint)
     return Benchmark.read(known[name])
 
 

@@ -167,6 +167,7 @@ def build(
     from lm_microbench import build as building
     from lm_microbench import files
     from lm_microbench.benchmark import load_benchmark
+    from lm_microbench.folders import task_folders
     from lm_microbench.methods import get_method
     from lm_microbench.registry import write_task
     from lm_microbench.responses import ResponseMatrix
@@ -185,6 +186,8 @@ def build(
     for subset in subsets:
         entry = write_task(subset, output)
         typer.echo(f"{entry.name}: {subset.size} of {subset.provenance.n_items} items in {output}")
+    if output.resolve() not in (folder.resolve() for folder in task_folders()):
+        typer.echo(f"lm_eval finds {output} with LM_MICROBENCH_PATH={output}")
 
 
 @app.command()

@@ -95,9 +95,7 @@ def draft(
         If the tasks of a group cannot run as one, no metric is a mean, or documents differ from
         one loading to the next.
     """
-    manager = TaskManager(include_path=None if include is None else str(include))
-    if task not in manager.all_tasks:
-        raise unknown("lm_eval task", task, manager.all_tasks, hint="(own ones: --include-path)")
+    manager = _manager(task, include)
     leaves: dict[str, Task] = dict(manager.load([task])["tasks"])
     documents = {name: list(leaf_documents(leaf)) for name, leaf in leaves.items()}
     _check_alike(task, leaves)
@@ -119,6 +117,20 @@ def draft(
     subtasks = {benchmark.subtask_of(x, leaf) for leaf, docs in documents.items() for x in docs}
     n_items = sum(map(len, documents.values()))
     return Draft(benchmark, metrics, filters, n_items, tuple(sorted(subtasks)))
+
+
+def _manager(task: str, include: Path | None) -> TaskManager:
+    """Return a manager that knows the task: of the user's folder if that is enough, else of all."""
+    if include is not None and not include.is_dir():
+        raise FileNotFoundError(f"{include}: no such folder; give that of your tasks' YAML files")
+    if include is not None:
+        manager = TaskManager(include_defaults=False, include_path=str(include))
+        if task in manager.all_tasks:
+            return manager
+    manager = TaskManager(include_path=None if include is None else str(include))
+    if task not in manager.all_tasks:
+        raise unknown("lm_eval task", task, manager.all_tasks, hint="(own ones: --include-path)")
+    return manager
 
 
 def _check_alike(task: str, leaves: Mapping[str, Task]) -> None:

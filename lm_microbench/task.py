@@ -71,7 +71,7 @@ class MicroTask(Task):  # type: ignore[misc]
         self.subset = Subset.load(path)
         if self.subset.documents is None or self.subset.provenance.benchmark is None:
             raise ValueError(f"{path}: not built for a benchmark; build it with --benchmark")
-        self.benchmark = load_benchmark(self.subset.provenance.benchmark)
+        self.benchmark = load_benchmark(self.subset.provenance.benchmark, beside=path.parent)
         names = sorted(set(self.subset.documents.tasks))
         self._leaves = load_leaves(self.benchmark, names, metadata)
         self.VERSION = metadata.get("version")
