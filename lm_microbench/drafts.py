@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,8 @@ def _holds_text(name: str, documents: Mapping[str, Sequence[Document]]) -> bool:
 
 def _subtask_rule(documents: Mapping[str, Sequence[Document]]) -> SubtaskRule:
     if len(documents) > 1:
-        shared = os.path.commonprefix(list(documents))
+        same = takewhile(lambda letters: len(set(letters)) == 1, zip(*documents, strict=False))
+        shared = "".join(letters[0] for letters in same)
         return SubtaskRule(task_prefix=shared[: shared.rfind("_") + 1])
     [docs] = documents.values()
     for name in SUBJECTS:

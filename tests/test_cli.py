@@ -167,7 +167,10 @@ def test_wrong_input_is_one_line_and_writes_nothing(run, folder, arguments, mess
 def test_right_input_writes_what_it_says(run, folder):
     code, out, err = run(*BUILD, "-m", "random", "-k", 3, "-k", 12)
     assert (code, err) == (0, "")
-    assert out.splitlines() == [f"toy_micro{k}_random: {k} of 12 items in out" for k in (3, 12)]
+    assert out.splitlines() == [
+        *(f"toy_micro{k}_random: {k} of 12 items in out" for k in (3, 12)),
+        "lm_eval finds out with LM_MICROBENCH_PATH=out",
+    ]
     assert len(list((folder / "out").iterdir())) == 4
     code, out, err = run(*COMPARE, "runs", "--full", "m.parquet")
     assert (code, err) == (0, "")
