@@ -244,8 +244,8 @@ def _probability(difference: Array, variance: Array, spread: float) -> Array:
         z = np.abs(difference) / np.sqrt(variance)
         if math.isfinite(spread):
             z = z * np.sqrt(np.where(variance > 0, spread / (spread + variance), 1.0))
-    sure = np.where(np.isnan(difference + variance), np.nan, norm.cdf(z))
-    return np.where(tied & ~np.isnan(sure), 0.5, sure)
+    sure = np.where(tied, 0.5, norm.cdf(z))
+    return np.where(np.isnan(difference + variance), np.nan, sure)
 
 
 def _more_examples(

@@ -71,6 +71,8 @@ def test_order_of_the_whole_benchmark_is_certain():
     found = order(sample(4, 4), [[1, 1, 0, 1], [1, 1, 0, 0]])
     assert found.probability.tolist() == [1]
     assert found.told_apart.tolist() == [True]
+    tied = order(sample(4, 4), [[1, 1, 0, 1], [0, 1, 1, 1]])
+    assert (tied.probability.tolist(), tied.told_apart.tolist()) == ([0.5], [False])
 
 
 def test_order_of_five_models_takes_their_spread_into_account():
