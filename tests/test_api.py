@@ -86,12 +86,12 @@ def test_choices_by_log_likelihood_of_a_server_are_those_of_the_model(
 @pytest.mark.model
 @pytest.mark.parametrize("kind", ["local-completions", "local-chat-completions"])
 def test_generation_of_a_server_is_that_of_the_model(
-    kind, generative, completer, local, address, base_model
+    kind, generative, completer, local, address, base_model, tmp_path
 ):
     chat = {"apply_chat_template": kind == "local-chat-completions", "fewshot_as_multiturn": False}
     completer.requests.clear()
-    remote = evaluate([generative], client(kind, address, base_model), **SHORT, **chat)
-    here = evaluate([generative], local, **SHORT, **chat)
+    remote = evaluate([generative], client(kind, address, base_model), tmp_path, **SHORT, **chat)
+    here = evaluate([generative], local, tmp_path, **SHORT, **chat)
     assert answers(remote, generative) == answers(here, generative)
     assert len(completer.requests) == 2
     assert {body["max_tokens"] for _, body in completer.requests} == {12}
