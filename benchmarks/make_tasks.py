@@ -20,7 +20,7 @@ from pathlib import Path
 from lm_microbench import ResponseMatrix, read_responses
 from lm_microbench.benchmark import Benchmark, load_benchmark
 from lm_microbench.build import build
-from lm_microbench.methods import get_method, method_names
+from lm_microbench.methods import get_method
 from lm_microbench.readers import Rules, collect
 from lm_microbench.registry import same, task_name, write_task
 from lm_microbench.subset import Documents, Subset
@@ -28,6 +28,7 @@ from lm_microbench.subset import Documents, Subset
 BENCHMARKS = ("microdemo", "bbh", "leaderboard_bbh", "mmlu_pro")
 # The same items and source models under another prompt: the choice is made once.
 TWINS = {"leaderboard_mmlu_pro": "mmlu_pro"}
+METHODS = "random,stratified,confidence,diversity,anchor,irt,predictive"
 SIZES = (10, 25, 50, 100, 250, 500, 1000)
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -80,7 +81,7 @@ def main() -> None:
     """Write or check the tasks."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--methods", default=",".join(method_names()))
+    parser.add_argument("--methods", default=METHODS)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("benchmarks", nargs="*", default=BENCHMARKS)
     arguments = parser.parse_args()
