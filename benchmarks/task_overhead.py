@@ -4,7 +4,8 @@
 
 HUB is a folder (or machine) from which lm_eval can load the data set. Runs lm_eval's command on
 the micro-task and on the ordinary leaf tasks with `--samples` of the same documents, in turn, and
-prints the seconds of every pair and the median of their ratios.
+prints the wall and CPU seconds of every pair and the medians of their ratios. On a machine that does
+other work too, only the CPU seconds mean something.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,14 +27,15 @@ from lm_microbench.registry import find_subset
 BIN = Path(sys.executable).parent
 
 
-def seconds(tasks: str, model: list[str], *options: str) -> float:
-    """Return the wall time of one lm_eval command."""
+def seconds(tasks: str, model: list[str], *options: str) -> tuple[float, float]:
+    """Return the wall and the CPU seconds of one lm_eval command."""
     with tempfile.TemporaryDirectory() as out:
         command = [str(BIN / "lm_eval"), *model, "--tasks", tasks, "--output_path", out,
                    "--log_samples", *options]  # fmt: skip
-        start = time.perf_counter()
+        start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, check=True, capture_output=True, env={**os.environ})
-        return time.perf_counter() - start
+        wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
@@ -56,9 +59,14 @@ def main() -> None:
         micro = seconds(arguments.task, model)
         ordinary = seconds(",".join(samples), model, "--samples", same)
         if number:  # the first pair warms the caches
-            ratios.append(micro / ordinary)
-            print(f"micro {micro:6.2f} s   ordinary {ordinary:6.2f} s   ratio {ratios[-1]:.3f}")
-    print(f"{arguments.task}: median ratio {statistics.median(ratios):.3f} of {len(ratios)} pairs")
+            ratios.append([a / b for a, b in zip(micro, ordinary, strict=True)])
+            print(
+                f"wall {micro[0]:6.2f} / {ordinary[0]:6.2f} s = {ratios[-1][0]:.3f}   "
+                f"CPU {micro[1]:6.2f} / {ordinary[1]:6.2f} s = {ratios[-1][1]:.3f}",
+                flush=True,
+            )
+    wall, cpu = (statistics.median(column) for column in zip(*ratios, strict=True))
+    print(f"{arguments.task}: median of {len(ratios)} ratios: wall {wall:.3f}, CPU {cpu:.3f}")
 
 
 if __name__ == "__main__":
