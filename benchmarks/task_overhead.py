@@ -4,8 +4,8 @@
 
 HUB is a folder (or machine) from which lm_eval can load the data set. Runs lm_eval's command on
 the micro-task and on the ordinary leaf tasks with `--samples` of the same documents, in turn, and
-prints the wall and CPU seconds of every pair and the medians of their ratios. On a machine that does
-other work too, only the CPU seconds mean something.
+prints the wall and CPU seconds of every pair and the medians of their ratios. On a machine that
+does other work too, only the CPU seconds mean something.
 """
 
 from __future__ import annotations
