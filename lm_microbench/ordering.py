@@ -67,11 +67,13 @@ def order(
     added four answers that were not seen: half of one for each model over the other and one without
     a difference (Agresti and Min 2005 for paired proportions, here for any weights), so that a
     sample whose answers all agree is not taken as certain. (2) Where at least 5 models are compared
-    by a sample, they are taken as drawn from a population whose spread is estimated from them:
-    tau^2 is the mean over pairs of d^2 - v, and z = d / sqrt(v) * sqrt(tau^2 / (tau^2 + v)), the
-    empirical Bayes posterior; of models that are all close, the largest difference is mostly luck.
-    With fewer models the spread is not known and z = d / sqrt(v). Estimates of other kinds are
-    predictions that lean towards the middle already, and are taken as they are. (3) A tie is 0.5.
+    by weighted means of their answers, they are taken as drawn from a population whose spread is
+    estimated from them: tau^2 is the mean over pairs of d^2 - v, and
+    z = d / sqrt(v) * sqrt(tau^2 / (tau^2 + v)), the empirical Bayes posterior; of models that are
+    all close, the largest difference is mostly luck. With fewer models the spread is not known and
+    z = d / sqrt(v), too sure where models are closer than their errors. Estimates of other kinds
+    (regression, IRT) are predictions that lean towards the middle already, and are taken as they
+    are. (3) A tie is 0.5. How far that succeeds: `benchmarks/ordering_calibration.py`.
 
     Two models are told apart where `probability` is reached; with `correct="holm"`, where Holm's
     step-down procedure on 1 - probability says so: then all stated orders together are right with
@@ -214,6 +216,10 @@ def _is_sample(subset: Subset) -> bool:
     return isinstance(subset.estimator, LinearEstimator) and subset.estimator.design is not None
 
 
+def _is_mean(subset: Subset) -> bool:
+    return isinstance(subset.estimator, LinearEstimator) and subset.estimator.intercept == 0
+
+
 def _unseen(subset: Subset, difference: Array) -> Array:
     """Return what the answers that were not seen add to the variance of a difference.
 
@@ -233,7 +239,7 @@ def _unseen(subset: Subset, difference: Array) -> Array:
 def _spread(difference: Array, variance: Array, n_models: int, subset: Subset) -> float:
     """Return the variance of true differences; infinite where it is not known, or not wanted."""
     known = ~np.isnan(variance)
-    if n_models < MIN_MODELS or not known.any() or not _is_sample(subset):
+    if n_models < MIN_MODELS or not known.any() or not _is_mean(subset):
         return math.inf
     return max(float((difference[known] ** 2 - variance[known]).mean()), 0.0)
 
