@@ -41,6 +41,11 @@ def trial(matrix, method, size, n_models, n_sources, rng):
     return np.column_stack([found.probability, true == said])[counted]
 
 
+def _name(path):
+    stem = path.name.partition(".")[0]
+    return path.parent.name if stem == "responses" else stem
+
+
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -75,7 +80,7 @@ def main() -> None:
                         some = pairs[place == at]
                         rows.append(
                             {
-                                "answers": Path(path).parent.name + "/" + Path(path).name,
+                                "answers": _name(Path(path)),
                                 "method": name,
                                 "size": size,
                                 "models": n_models,

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from lm_microbench.comparison import WORDS, Comparison
+from lm_microbench.ordering import MIN_MODELS
 from lm_microbench.pairs import BIN_WIDTH, LEVEL, Verdict
 from lm_microbench.plan import smallest
 from lm_microbench.results import KEYS, THRESHOLD, StudyResult
@@ -158,7 +159,9 @@ def comparison_words(result: Comparison) -> list[str]:
         "same items.",
         "`probability`: that the full benchmark puts the two models in the same order. 50 % where "
         f"the estimates tie. `told apart`: it reaches {100 * result.probability:g} % "
-        f"({together[result.correct]}).",
+        f"({together[result.correct]}). With fewer than {MIN_MODELS} models it is not known how "
+        "far apart such models usually are, and where they are closer than the error it is too "
+        "high.",
         "`more examples`: how many more would tell the two apart if the difference stays as it is; "
         "`-`: not known.",
         "`groups`: two models that share a letter cannot be told apart.",

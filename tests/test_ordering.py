@@ -110,6 +110,18 @@ def test_order_of_an_estimator_without_a_design_uses_the_measured_error():
     assert not bare.told_apart[0]
 
 
+def test_order_of_five_weighted_means_takes_their_spread_into_account():
+    # Estimates 1, 1/2, 1/2, 1/2, 0: six pairs with d^2 = 1/4, one with 1, three with 0; v = 0.16.
+    # tau^2 = (2.5 - 1.6) / 10 = 0.09; for d = 1/2: z = (0.5 / 0.4) * sqrt(0.09 / 0.25) = 0.75.
+    rows = [[1, 1], [1, 0], [1, 0], [0, 1], [0, 0]]
+    known = {"source_range": [0, 1], "inside": {"difference_rms": 0.4}}
+    mean = order(make(LinearEstimator(weights=(0.5, 0.5)), **known), rows)
+    assert mean.probability[0] == pytest.approx(0.773373, abs=1e-6)
+    # A regression leans towards the middle by itself: z = 1.25.
+    lean = order(make(LinearEstimator(weights=(0.5, 0.5), intercept=1e-9), **known), rows)
+    assert lean.probability[0] == pytest.approx(0.894350, abs=1e-6)
+
+
 def test_order_of_the_predictive_estimator_uses_its_own_probability():
     rng = np.random.default_rng(3)
     scores = rng.random((40, 60)) < rng.random((40, 1)) * 0.5 + rng.random(60) * 0.5
