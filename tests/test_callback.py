@@ -157,21 +157,3 @@ def test_callback_with_wrong_input_fails_before_the_training():
 def test_callback_that_has_nothing_to_wait_for_says_so(tmp_path, caplog):
     make_trainer(tmp_path, [MicrobenchCallback([TASK])], steps=1).train()
     assert "no checkpoint is saved, so none is evaluated" in caplog.text
-
-
-def test_watch_of_a_training_run_agrees_with_its_callback(tmp_path):
-    from typer.testing import CliRunner
-
-    from lm_microbench.cli import app
-
-    trainer = make_trainer(
-        tmp_path, [MicrobenchCallback([TASK])], steps=2, save_strategy="steps", save_steps=2
-    )
-    trainer.train()
-    arguments = ["watch", str(tmp_path), "--tasks", TASK, "--once", "--interval", "0.1"]
-    done = CliRunner().invoke(app, [*arguments, "--batch-size", "4"])
-    assert done.exit_code == 0, done.output
-    assert f"checkpoint-2: {TASK}" in done.output
-    tables = [pd.read_csv(tmp_path / f"microbench_{x}" / "history.csv")
-              for x in ("callback", "watch")]  # fmt: skip
-    pd.testing.assert_frame_equal(*tables)

@@ -32,7 +32,7 @@ def run_bash(text, folder, **variables):
     }
     command = ["bash", "-euo", "pipefail", "-c", text]
     done = subprocess.run(
-        command, cwd=folder, env=environment, timeout=300, capture_output=True, text=True
+        command, cwd=folder, env=environment, timeout=900, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     return done.stdout
@@ -79,14 +79,14 @@ def test_checkpoints_page_evaluates_a_training_run(tmp_path, monkeypatch):
     monkeypatch.setattr("lm_eval.evaluator.add_env_info", lambda results: None)
     (language, code), (_, watch) = blocks("checkpoints")
     assert language == "python"
-    made = make_trainer(tmp_path / "out", save_strategy="steps", save_steps=2, steps=4)
+    made = make_trainer(tmp_path / "out", save_strategy="steps", save_steps=2, steps=2)
     names = {"Trainer": Trainer, "model": made.model, "arguments": made.args,
              "dataset": made.train_dataset, "tokenizer": made.processing_class}  # fmt: skip
     exec(code, names)
     logged = [x for x in names["trainer"].state.log_history if any("_estimate" in k for k in x)]
-    assert [x["step"] for x in logged] == [2, 4]
+    assert [x["step"] for x in logged] == [2]
     said = run_bash(watch, tmp_path)
-    assert "checkpoint-4: microdemo_micro10_stratified" in said
+    assert "checkpoint-2: microdemo_micro10_stratified" in said
     history = (tmp_path / "out" / "microbench_callback" / "history.csv").read_text()
     assert said.endswith(history), "watch and the callback agree"
     assert (tmp_path / "out" / "microbench_watch" / "history.png").is_file()

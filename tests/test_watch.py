@@ -180,6 +180,49 @@ def test_watch_of_wrong_input_says_what_is_wrong(toy):
         watch(watcher(toy), once=True, interval=0)
 
 
+def command(folder, *arguments):
+    from typer.testing import CliRunner
+
+    from lm_microbench.cli import app
+
+    return CliRunner().invoke(
+        app, ["watch", str(folder), "-t", TASK, "--once", "--interval", "0.01", *arguments]
+    )
+
+
+def test_watch_command_runs_lm_eval_with_its_arguments_and_names_the_log_of_a_failure(
+    toy, monkeypatch
+):
+    monkeypatch.setattr(
+        "lm_microbench.watch._LM_EVAL", "import sys; print(*sys.argv[1:], flush=True); sys.exit(3)"
+    )
+    write_checkpoint(toy / "checkpoint-7")
+    write_checkpoint(toy / "checkpoint-8", cut=1)
+    done = command(toy, "--model-args", "dtype=float32", "--", "--num_fewshot", "0")
+    assert done.exit_code == 1
+    log = toy / "microbench_watch" / "logs" / "checkpoint-7.log"
+    told = str(done.exception)
+    assert told.startswith(
+        "1 checkpoints failed, such as checkpoint-7: lm_eval ended with status 3"
+    )
+    assert str(log) in told
+    said = log.read_text().split()
+    assert said[:4] == ["--model", "hf", "--model_args",
+                        f"pretrained={toy / 'checkpoint-7'},dtype=float32"]  # fmt: skip
+    assert said[-2:] == ["--num_fewshot", "0"]
+    assert "checkpoint-8: left out, model.safetensors is not whole" in done.output
+    assert list((toy / "microbench_watch" / "runs").iterdir()) == [], "nothing half done is left"
+
+
+def test_watch_command_without_tasks_is_one_line(toy):
+    from typer.testing import CliRunner
+
+    from lm_microbench.cli import app
+
+    done = CliRunner().invoke(app, ["watch", str(toy)])
+    assert str(done.exception).startswith("--tasks: missing")
+
+
 # A process that imports once and forks the watchers that are killed.
 KILLED = """
 import functools, os, random, signal, sys, time
