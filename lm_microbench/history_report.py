@@ -12,6 +12,7 @@ from lm_microbench import files
 
 PLOT_FILE = "history.png"
 MARKERS = "osD^vPX*"
+LINES = ("-", "--", ":", "-.")
 
 
 def history_lines(table: pd.DataFrame, checkpoint: str) -> list[str]:
@@ -52,9 +53,12 @@ def plot_history(table: pd.DataFrame, path: Path) -> bool:
             marker=MARKERS[number % len(MARKERS)],
             capsize=3,
             linewidth=1,
+            linestyle=LINES[number % len(LINES)],
             label=str(task),
         )
-    axes.set(xlabel="step", ylabel="estimated full score (points; bars: one standard error)")
+    axes.set(xlabel="step", ylabel="estimated full score, points")
+    axes.set_title("bars: one standard error", fontsize="small", loc="right")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)
     if len(table):
         axes.legend(frameon=False, fontsize="small")
