@@ -41,6 +41,7 @@ def plot_history(table: pd.DataFrame, path: Path) -> bool:
         return False
     # Figures without pyplot: no global state, no display.
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(7, 4.2), layout="constrained")
     axes = figure.add_subplot()
@@ -58,7 +59,7 @@ def plot_history(table: pd.DataFrame, path: Path) -> bool:
         )
     axes.set(xlabel="step", ylabel="estimated full score, points")
     axes.set_title("bars: one standard error", fontsize="small", loc="right")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.3)
     if len(table):
         axes.legend(frameon=False, fontsize="small")
