@@ -114,6 +114,13 @@ class TrialDesign:
             seen = _half(matrix.subtasks, rng)
         return Draw(targets, sources[: max(self.n_sources)], seen)
 
+    def method_rng(self, trial: int) -> np.random.Generator:
+        """Return a fresh generator for one method in one trial, the same for every method.
+
+        No method's numbers depend on which others run, and two that choose alike choose the same.
+        """
+        return np.random.default_rng([self.seed, trial, _METHODS])
+
 
 @dataclass(frozen=True, eq=False)
 class Draw:
@@ -178,9 +185,7 @@ def run_trial(
 ) -> Outcome:  # fmt: skip
     """Return what every method says of the targets of one trial.
 
-    Every method gets its own generator, seeded by seed and trial: no method's numbers depend on
-    which others are in the study, and two that choose alike choose the same. Runs with one thread
-    of linear algebra: trials run side by side.
+    Runs with one thread of linear algebra: trials run side by side.
     """
     with threadpool_limits(limits=1):
         targets = matrix.take(draw.targets, draw.seen)
@@ -193,7 +198,7 @@ def run_trial(
         for j, n in enumerate(design.n_sources):
             source = matrix.take(draw.sources[:n], draw.seen)
             for i, method in enumerate(methods):
-                rng = np.random.default_rng([design.seed, trial, _METHODS])
+                rng = design.method_rng(trial)
                 for k, subset in enumerate(method.select_sizes(source, sizes, rng=rng)):
                     answers = targets.scores[:, [index[item] for item in subset.items]]
                     estimates[i, j, k] = subset.estimate(answers)

@@ -5,6 +5,8 @@ import math
 
 import make_runs as make
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lm_microbench.readers import ConflictError, Rules, micro_runs, read_lm_eval
@@ -370,3 +372,39 @@ def test_read_lm_eval_truncated_micro_run_leaves(toy, runs, micro):
         read(runs, toy)
     [run], _ = micro_runs([runs], toy)
     assert (run.lacking, run.answers.n_items) == (1, 1)
+
+
+def to_parquet(runs):
+    """Turn every samples file of some runs into Parquet, as a data set library does."""
+    for path in runs.rglob("samples_*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        pq.write_table(pa.Table.from_pylist(rows), path.with_suffix(".parquet"))
+        path.unlink()
+
+
+def test_read_lm_eval_parquet_log_is_read_as_its_json(toy, runs):
+    # One document has three choices: the others' rows hold null for the third request.
+    rows = make.rows_of(B)
+    prompt = rows[0]["arguments"]["gen_args_0"]["arg_0"]
+    rows[0]["arguments"]["gen_args_2"] = {"arg_0": prompt, "arg_1": " three"}
+    rows[0]["filtered_resps"].append(["-9.0", "False"])
+    make.make_run(runs, files=files(toy_b=rows))
+    json_matrix, json_report = read(runs, toy)
+    to_parquet(runs)
+    matrix, report = read(runs, toy)
+    np.testing.assert_array_equal(matrix.scores, json_matrix.scores)
+    np.testing.assert_array_equal(matrix.confidence, json_matrix.confidence)
+    assert not np.isnan(matrix.confidence).any()
+    assert [f.rows for f in report.files] == [f.rows for f in json_report.files]
+
+
+def test_read_lm_eval_damaged_parquet_log_is_named_and_the_rest_kept(toy, runs):
+    make.make_run(runs)
+    to_parquet(runs)
+    broken = next(runs.rglob("samples_toy_b_*.parquet"))
+    broken.write_bytes(broken.read_bytes()[:-20])
+    matrix, report = read(runs, toy, min_coverage=0)
+    # Items 0 to 7 are those of the other two tasks.
+    assert np.flatnonzero(np.isnan(matrix.scores[0])).tolist() == [8, 9, 10, 11]
+    [fault] = [x for file in report.files for x in file.faults]
+    assert str(broken) in str(fault) and "damaged" in str(fault)

@@ -14,7 +14,7 @@ from typing import Any
 
 UNKNOWN = "unknown"
 OFF = "off"
-_PACKED = r"\.jsonl?(?:\.gz)?$"
+_PACKED = r"\.(?:jsonl?(?:\.gz)?|parquet)$"
 _DATED = re.compile(
     r"^samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d(?:\.\d+)?)" + _PACKED
 )
@@ -196,7 +196,7 @@ def _files(source: Path) -> Iterable[Path]:
         Path(folder) / name
         for folder, _, names in os.walk(source)
         for name in names
-        if name.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
+        if name.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz", ".parquet"))
     ]
 
 
@@ -209,7 +209,7 @@ def _identify(path: Path, leaves: Sequence[str]) -> tuple[RunFile, str] | None:
     stem = re.sub(_PACKED, "", path.name)
     # lm_eval 0.4.0 to 0.4.2: <model arguments>_<task>.jsonl
     leaf = next((x for x in leaves if stem.endswith(f"_{x}")), None)
-    if leaf is None or stem.startswith("results"):
+    if leaf is None or stem.startswith("results") or path.suffix == ".parquet":
         return None
     return RunFile(path, leaf), ""
 

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from lm_microbench.readers.catalogue import Catalogue, NotFoundError
 from lm_microbench.readers.confidence import right_share
-from lm_microbench.readers.jsonl import Fault, records
+from lm_microbench.readers.jsonl import Fault
 from lm_microbench.readers.prompts import asks_question, request_texts, shows_choices
+from lm_microbench.readers.rows import sample_records
 
 ROW_KEY = "lm_microbench"
 _ABSENT = {"", "n/a", "nan", "none", "null"}
@@ -95,7 +96,7 @@ def read_samples(
     empty = np.full(size, np.nan, dtype=np.float32)
     result = SampleFile(str(path), task, empty, empty.copy())
     placer = _Placer(catalogue, result)
-    for line, record in records(path, result.faults, advance=advance):
+    for line, record in sample_records(path, result.faults, advance=advance):
         result.rows += 1
         try:
             placer.add(line, read_row(record, task, catalogue, micro=micro))

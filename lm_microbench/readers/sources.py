@@ -116,12 +116,12 @@ def _sort_file(path: Path, catalogue: Catalogue, found: _Sources, report: Readin
         raise FileNotFoundError(f"{path}: no such file or folder; give a run of lm_eval")
     if path.suffix in _PICKLES:
         report.files.append(FileNote(str(path), skipped=_NO_PICKLE))
+    elif find_runs([path], catalogue.leaves):
+        found.runs.append(path)
     elif path.name.endswith(_TABLES):
         found.tables.append(path)
     elif is_dump(path):
         found.dumps.append(path)
-    elif find_runs([path], catalogue.leaves):
-        found.runs.append(path)
     else:
         raise ValueError(
             f"{path}: not named as lm_eval names sample logs (samples_<task>_<date>.jsonl) nor as "
