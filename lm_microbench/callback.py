@@ -21,7 +21,7 @@ from lm_microbench.folders import task_folders
 from lm_microbench.history import Point, history, load_points, numbers, save_history, save_points
 from lm_microbench.registry import find_subset
 from lm_microbench.subset import Subset
-from lm_microbench.task import ROW_KEY
+from lm_microbench.task import ESTIMATE, ROW_KEY
 
 POINTS_FILE = "points.json"
 
@@ -199,7 +199,7 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
 def scores_of(
     rows: Sequence[Mapping[str, Any]], subset: Subset, benchmark: Benchmark
 ) -> tuple[float, ...]:
-    """Return the scores in lm_eval's sample rows of a micro-task, in the order of its items.
+    """Return the answers in lm_eval's sample rows of a micro-task, in the order of its items.
 
     Raises
     ------
@@ -207,9 +207,9 @@ def scores_of(
         If an item has no answer (as with `limit`).
     """
     found = {
-        row["doc"][ROW_KEY]["item"]: float(row[benchmark.metric])
+        row["doc"][ROW_KEY]["item"]: float(row[ESTIMATE][1])
         for row in rows
-        if row["filter"] == benchmark.filter
+        if row["filter"] == benchmark.filter and ESTIMATE in row
     }
     missing = next((item for item in subset.items if item not in found), None)
     if missing is not None:

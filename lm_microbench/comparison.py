@@ -207,7 +207,7 @@ def _task_tables(
     known: Mapping[str, float],
     told: tuple[float, Correction],
 ) -> dict[str, pd.DataFrame]:
-    scores = np.vstack([run.answers.take(items=subset.items).scores for run in runs.values()])
+    scores = np.vstack([subset.answers(run.answers) for run in runs.values()])
     models = _models_table(task, subset, list(runs), scores, known)
     # Best full score first, then best estimate: the tables' order.
     by = models.sort_values(["full_score", "estimate", "model"], ascending=[False, False, True])

@@ -122,7 +122,7 @@ def _try(
 def _estimate(subset: Subset, matrix: ResponseMatrix) -> Array:
     if not matrix.n_models:
         return np.zeros(0)
-    return subset.estimate(matrix.take(items=subset.items).scores)
+    return subset.estimate(subset.answers(matrix))
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,7 +168,7 @@ def check_subset(matrix: ResponseMatrix, subset: Subset, *, seed: int = 0) -> St
     for note in notes:
         warnings.warn(note, stacklevel=2)
     targets = matrix.take(models=names)
-    answers = targets.scores[:, [index[item] for item in subset.items]]
+    answers = subset.answers(targets)
     outcome = Outcome(
         0,
         targets.models,

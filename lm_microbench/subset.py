@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationErr
 from lm_microbench import files
 from lm_microbench.benchmark import Location, one_line
 from lm_microbench.estimators import Array, Estimator
+from lm_microbench.responses import ResponseMatrix
 
 SCHEMA_VERSION = 1
 
@@ -111,13 +112,34 @@ class Subset(BaseModel):
         """Number of chosen items."""
         return len(self.items)
 
+    def answers(self, matrix: ResponseMatrix) -> Array:
+        """Return what the estimator reads: models' answers to `items`, (n_models, n_chosen).
+
+        Their scores, or their confidences where the estimate is made of those.
+
+        Raises
+        ------
+        KeyError
+            If the matrix lacks an item.
+        ValueError
+            If it has no confidences and the estimator reads them.
+        """
+        taken = matrix.take(items=self.items)
+        found = taken.scores if self.estimator.reads == "score" else taken.confidence
+        if found is None:
+            raise ValueError(
+                "matrix: no confidences, of which the subset's estimate is made; "
+                "build it with estimate=score"
+            )
+        return np.asarray(found, dtype=np.float64)
+
     def estimate(self, scores: npt.ArrayLike) -> Array:
         """Return the estimated full score of each model, clipped to [0, 1], shape (n_models,).
 
         Parameters
         ----------
         scores : array, shape (n_models, n_chosen) or (n_chosen,)
-            Answers to `items`, in that order; NaN where one is missing.
+            Answers to `items`, in that order (see `answers`); NaN where one is missing.
         """
         return np.clip(self.raw_estimate(scores), 0.0, 1.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from lm_eval.config.task import TaskConfig
 
 from lm_microbench.benchmark import load_benchmark
 from lm_microbench.leaves import Document, find_documents, leaf_documents, load_leaves
+from lm_microbench.readers.confidence import right_share
 from lm_microbench.subset import Documents, Subset
 
 ESTIMATE = "full_estimate"
@@ -44,6 +45,7 @@ class _Place:
     leaf: Task
     position: int
     document: Document
+    requests: list[Instance] = field(default_factory=list)
 
 
 class MicroTask(Task):  # type: ignore[misc]
@@ -111,6 +113,11 @@ class MicroTask(Task):  # type: ignore[misc]
         if lacking is not None:
             raise ValueError(f"{path}: {lacking} has no metric {metric!r}; see benchmark.yaml")
         self.OUTPUT_TYPE = kinds.pop()
+        if self.subset.estimator.reads == "confidence" and self.OUTPUT_TYPE != "multiple_choice":
+            raise ValueError(
+                f"{path}: the estimate is made of confidences, which {self.benchmark.name} "
+                f"({self.OUTPUT_TYPE}) has none of; build it with estimate=score"
+            )
         self._filters = self._first._filters
         self.UNSAFE_CODE = any(getattr(x, "UNSAFE_CODE", False) for x in self._leaves.values())
         self.MULTIMODAL = any(getattr(x, "MULTIMODAL", False) for x in self._leaves.values())
@@ -237,6 +244,7 @@ class MicroTask(Task):  # type: ignore[misc]
             **kwargs,
         )
         requests = requests if isinstance(requests, list) else [requests]
+        place.requests = requests
         self._requests[place.leaf.task_name].extend(requests)
         return requests
 
@@ -253,9 +261,21 @@ class MicroTask(Task):  # type: ignore[misc]
         place = self._place(doc)
         metrics = dict(place.leaf.process_results(place.document, results))
         if self._estimates and self.benchmark.metric in metrics:
-            answer = (place.index, float(metrics[self.benchmark.metric]))
+            answer = (place.index, self._answer(place, metrics, results))
             metrics |= {ESTIMATE: answer, f"{ESTIMATE}_stderr": answer}
         return metrics
+
+    def _answer(self, place: _Place, metrics: Mapping[str, Any], results: Any) -> float:
+        """Return what the estimator reads of an item: its score, or the confidence."""
+        if self.subset.estimator.reads == "score":
+            return float(metrics[self.benchmark.metric])
+        row = {
+            "arguments": [list(request.args) for request in place.requests],
+            "filtered_resps": [list(result) for result in results],
+            "target": place.leaf.doc_to_target(place.document),
+            "acc": metrics.get("acc"),
+        }
+        return right_share(row)
 
     def aggregation(self) -> dict[str, Callable[..., Any]]:
         """Return the leaf's aggregations and those of the estimate and its standard error.
@@ -284,7 +304,7 @@ class MicroTask(Task):  # type: ignore[misc]
         scores = np.full(self.subset.size, np.nan)
         for index, score in answers:
             scores[index] = score
-        number = value(scores) if len(answers) == self.subset.size else np.nan
+        number = np.nan if np.isnan(scores).any() else value(scores)
         return float(number) if np.isfinite(number) else NOT_AVAILABLE
 
     def _estimate(self, scores: Any) -> float:

@@ -192,7 +192,6 @@ def run_trial(
         scores = [targets.accuracy()]
         if design.split == "half":
             scores.append(matrix.take(draw.targets, ~draw.seen).accuracy())
-        index = {item: i for i, item in enumerate(targets.items)}
         shape = (len(methods), len(design.n_sources), len(sizes), len(draw.targets))
         estimates, errors = np.full(shape, np.nan), np.full(shape, np.nan)
         for j, n in enumerate(design.n_sources):
@@ -200,7 +199,7 @@ def run_trial(
             for i, method in enumerate(methods):
                 rng = design.method_rng(trial)
                 for k, subset in enumerate(method.select_sizes(source, sizes, rng=rng)):
-                    answers = targets.scores[:, [index[item] for item in subset.items]]
+                    answers = subset.answers(targets)
                     estimates[i, j, k] = subset.estimate(answers)
                     errors[i, j, k] = subset.standard_error(answers)
         return Outcome(trial, targets.models, np.array(scores), estimates, errors)

@@ -222,7 +222,7 @@ class Watcher:
         for task, subset in self.subsets.items():
             if task not in found or found[task].limited:
                 raise ValueError(f"{self._runs / name}: no whole run of {task}; delete this folder")
-            scores = found[task].answers.take(items=subset.items).scores[0]
+            scores = subset.answers(found[task].answers)[0]
             points.append(Point(name, task, tuple(float(x) for x in scores)))
         return points
 

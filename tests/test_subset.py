@@ -1,5 +1,6 @@
 """Subset: its manifest on disk, what is refused, and what it estimates."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from lm_microbench.benchmark import Location
 from lm_microbench.estimators import LinearEstimator, mean_estimator
+from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Documents, Provenance, Subset
 
 ITEMS = ("s/ü 1", "s/ü 1#2", "t/a/b")
@@ -46,6 +48,23 @@ def test_estimate_is_clipped_and_the_raw_one_is_not():
     answers = [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
     assert made.raw_estimate(answers).tolist() == [1.5, -0.5, 0.5]
     assert made.estimate(answers).tolist() == [1, 0, 0.5]
+
+
+def test_answers_are_scores_or_confidences_in_the_order_of_the_items():
+    # Columns of the matrix are in another order than the subset's items.
+    matrix = ResponseMatrix(
+        scores=[[1, 0, 0, 1]],
+        confidence=[[0.5, 0.25, 0.125, 0.75]],
+        models=["m"],
+        items=["x", *ITEMS[::-1]],
+        subtasks=["s"] * 4,
+    )
+    assert subset().answers(matrix).tolist() == [[1, 0, 0]]
+    made = subset(estimator=LinearEstimator(kind="confidence", weights=(1, 0, 1)))
+    assert made.answers(matrix).tolist() == [[0.75, 0.125, 0.25]]
+    assert Subset.model_validate_json(made.to_json()).estimator.reads == "confidence"
+    with pytest.raises(ValueError, match="no confidences, of which the subset's estimate is made"):
+        made.answers(dataclasses.replace(matrix, confidence=None))
 
 
 @pytest.mark.parametrize("scores", [[1, 0], [[1, 0]], np.zeros((3, 1)), np.zeros((1, 1, 3))])

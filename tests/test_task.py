@@ -1,5 +1,6 @@
 """MicroTask against the ordinary full run: prompts, responses and scores of every chosen item."""
 
+import json
 import logging
 
 import numpy as np
@@ -10,6 +11,7 @@ from lm_microbench.benchmark import load_benchmark
 from lm_microbench.build import build
 from lm_microbench.methods import get_method
 from lm_microbench.registry import find_subset, write_task
+from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Subset
 
 BASES = ["mmlu_pro", "leaderboard_mmlu_pro", "bbh", "leaderboard_bbh"]
@@ -183,6 +185,36 @@ def test_moved_document_is_found_by_its_content(in_hub, tmp_path, full_run):
     subset.with_(documents=documents).save(entry.manifest)
     rows = evaluate([entry.name], include=folder)["samples"][entry.name]
     assert_same(rows, full_run("bbh"))
+
+
+def test_run_of_an_estimate_from_confidences_weighs_the_right_choices_shares(tmp_path):
+    source = ResponseMatrix.load(load_benchmark("microdemo").home / "responses.parquet")
+    method = get_method("anchor", estimate="confidence")
+    [subset] = build(load_benchmark("microdemo"), method, [10], source=source)
+    entry = write_task(subset, tmp_path)
+    results = evaluate([entry.name], include=tmp_path)
+    shares = {}
+    for row in results["samples"][entry.name]:
+        likelihoods = np.array([float(x[0]) for x in row["filtered_resps"]])
+        weights = np.exp(likelihoods - likelihoods.max())
+        right = row["doc"]["answer"]
+        shares[row["doc"]["lm_microbench"]["item"]] = weights[right] / weights.sum()
+    expected = subset.weights() @ [shares[item] for item in subset.items]
+    assert results["results"][entry.name]["full_estimate,none"] == pytest.approx(expected)
+    # The measured error is that of such estimates, not of the scores'.
+    assert subset.reliability != build(
+        load_benchmark("microdemo"), get_method("anchor"), [10], source=source
+    )[0].reliability  # fmt: skip
+
+
+@pytest.mark.shared
+def test_estimate_from_confidences_of_a_generative_base_is_refused(in_hub, tmp_path):
+    folder, entry = _build_one("bbh", tmp_path, 10, 0)
+    raw = json.loads(entry.manifest.read_text())
+    raw["estimator"] = {"kind": "confidence", "weights": [0.1] * 10}
+    entry.manifest.write_text(json.dumps(raw))
+    with pytest.raises(ValueError, match=r"made of confidences, which bbh .* has none of"):
+        evaluate([entry.name], include=folder)
 
 
 def _build_one(base, folder, size, seed):

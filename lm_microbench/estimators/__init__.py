@@ -4,6 +4,7 @@ An estimator is a small set of numbers, kept in a subset's manifest, so that a r
 data. Every estimator has `estimate(scores)` and `standard_error(scores)`; `scores` has shape
 (n_models, n_chosen), its columns in the order of the subset's items. `knows_its_error` says whether
 that standard error holds without trust in a model: by design, or by models that were left out.
+`reads` says what the answers are: scores or, of a linear estimator, confidences.
 """
 
 from typing import Annotated
@@ -21,6 +22,7 @@ from lm_microbench.estimators.linear import (
     Array,
     Finite,
     LinearEstimator,
+    Reads,
     SampleDesign,
     mean_estimator,
 )
@@ -40,6 +42,7 @@ __all__ = [
     "MixtureCurve",
     "PIrtEstimator",
     "PredictiveEstimator",
+    "Reads",
     "SampleDesign",
     "TabulatedCurve",
     "curve_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lm_microbench import irt
 from lm_microbench.clusters import kmeans
-from lm_microbench.estimators.linear import Array, Finite, LinearEstimator
+from lm_microbench.estimators.linear import Array, Finite, LinearEstimator, Reads
 
 _N_REPRESENTATIVES = 256
 
@@ -62,6 +62,7 @@ class PIrtEstimator(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: Literal["p-irt"] = "p-irt"
+    reads: ClassVar[Reads] = "score"
     n_items: int
     discrimination: tuple[tuple[Finite, ...], ...] = Field(min_length=1)
     difficulty: tuple[Finite, ...]
@@ -137,6 +138,7 @@ class GpIrtEstimator(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: Literal["gp-irt"] = "gp-irt"
+    reads: ClassVar[Reads] = "score"
     weighted: LinearEstimator
     predicted: PIrtEstimator
     share: Annotated[float, Field(ge=0, le=1)]

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Array = npt.NDArray[np.float64]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Reads = Literal["score", "confidence"]
 
 
 class SampleDesign(BaseModel):
@@ -99,6 +100,8 @@ class LinearEstimator(BaseModel):
 
     Parameters
     ----------
+    kind : {"linear", "confidence"}
+        What the answers are: scores, or confidences, the probabilities put on the right choices.
     weights : tuple of float, length n_chosen
     intercept : float
     design : SampleDesign or None
@@ -106,7 +109,7 @@ class LinearEstimator(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    kind: Literal["linear"] = "linear"
+    kind: Literal["linear", "confidence"] = "linear"
     intercept: Finite = 0.0
     weights: tuple[Finite, ...]
     design: SampleDesign | None = None
@@ -127,6 +130,11 @@ class LinearEstimator(BaseModel):
     def size(self) -> int:
         """Number of chosen items."""
         return len(self.weights)
+
+    @property
+    def reads(self) -> Reads:
+        """What the answers are."""
+        return "confidence" if self.kind == "confidence" else "score"
 
     @property
     def knows_its_error(self) -> bool:

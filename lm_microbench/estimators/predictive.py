@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.special import ndtr
 
-from lm_microbench.estimators.linear import Array, Finite
+from lm_microbench.estimators.linear import Array, Finite, Reads
 from lm_microbench.predictive import Calibrated, Evidence, FullScore, ItemCurves
 from lm_microbench.predictive.evidence import Prediction
 
@@ -47,6 +47,7 @@ class PredictiveEstimator(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: Literal["predictive"] = "predictive"
+    reads: ClassVar[Reads] = "score"
     n_items: int
     intercept: Numbers = Field(min_length=1)
     slope: Numbers

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lm_microbench.clusters import fill
-from lm_microbench.estimators import LinearEstimator
+from lm_microbench.estimators import LinearEstimator, Reads
 from lm_microbench.methods.base import Choice, Method, filled
 from lm_microbench.responses import ResponseMatrix
 
@@ -27,7 +27,7 @@ class Anchor(Method):
 
     An item belongs to the medoid that it correlates with best (Vivek et al., "Anchor Points", EACL
     2024, as used in arXiv 2510.08730); FasterPAM from a random start (Schubert & Rousseeuw, 2021).
-    Confidences are used where they are known, else scores.
+    Correlations are those of confidences where they are known, else of scores.
 
     Differences: an item on which all sources agree correlates with nothing; it is no medoid as long
     as others are left, and belongs to all medoids alike. Medoids that are equally well correlated
@@ -35,9 +35,16 @@ class Anchor(Method):
 
     Memory: one float32 matrix of items x items (0.6 GB for 12,032 items), which exists only while
     the method runs.
+
+    Parameters
+    ----------
+    estimate : {"score", "confidence"}
+        What of a target is weighted: its scores, or its confidences as in the paper. The mean
+        confidence of a model is not its score, so scores are the default.
     """
 
     name: ClassVar[str] = "anchor"
+    estimate: Reads = "score"
 
     def _prepare(
         self, source: ResponseMatrix, rng: np.random.Generator
@@ -52,6 +59,8 @@ class Anchor(Method):
     def _choose(
         self, prepared: Any, source: ResponseMatrix, size: int, rng: np.random.Generator
     ) -> Choice:
+        if self.estimate == "confidence" and source.confidence is None:
+            raise ValueError("source: no confidences; take estimate=score")
         varied, distance = prepared
         n_medoids = min(size, len(varied))
         medoids = _medoids(distance, n_medoids, rng)
@@ -61,7 +70,11 @@ class Anchor(Method):
         constant = np.setdiff1d(np.arange(source.n_items), varied)
         weights[np.intersect1d(constant, chosen)] = 1.0
         weights = weights[chosen] / weights.sum()
-        return Choice(chosen, LinearEstimator(weights=tuple(map(float, weights))))
+        estimator = LinearEstimator(
+            kind="linear" if self.estimate == "score" else "confidence",
+            weights=tuple(map(float, weights)),
+        )
+        return Choice(chosen, estimator)
 
 
 def as_integers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -29,7 +29,7 @@ class MicroRun:
         The results file's own numbers for the task, such as `full_estimate`,
         `full_estimate_stderr`, `acc`; those it calls "N/A" are absent.
     answers : ResponseMatrix
-        One model's scores on the items of the micro-task only.
+        One model's scores and confidences on the items of the micro-task only.
     limited : bool
         Whether `--limit` or `--samples` left items out.
     lacking : int
@@ -102,6 +102,7 @@ def _micro_run(x: Answers, catalogue: Catalogue, rules: Rules) -> MicroRun:
             models=(model,),
             items=tuple(catalogue.table.items[i] for i in items),
             subtasks=tuple(catalogue.table.subtasks[i] for i in items),
+            confidence=x.confidence[None, items],
         ),
         limited=x.kind == LIMIT,
         date=x.run.date,
