@@ -189,7 +189,7 @@ def test_moved_document_is_found_by_its_content(in_hub, tmp_path, full_run):
 
 def test_run_of_an_estimate_from_confidences_weighs_the_right_choices_shares(tmp_path):
     source = ResponseMatrix.load(load_benchmark("microdemo").home / "responses.parquet")
-    method = get_method("anchor", estimate="confidence")
+    method = get_method("anchor")
     [subset] = build(load_benchmark("microdemo"), method, [10], source=source)
     entry = write_task(subset, tmp_path)
     results = evaluate([entry.name], include=tmp_path)
@@ -203,7 +203,7 @@ def test_run_of_an_estimate_from_confidences_weighs_the_right_choices_shares(tmp
     assert results["results"][entry.name]["full_estimate,none"] == pytest.approx(expected)
     # The measured error is that of such estimates, not of the scores'.
     assert subset.reliability != build(
-        load_benchmark("microdemo"), get_method("anchor"), [10], source=source
+        load_benchmark("microdemo"), get_method("anchor", estimate="score"), [10], source=source
     )[0].reliability  # fmt: skip
 
 

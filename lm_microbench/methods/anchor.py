@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import kmedoids
 import numpy as np
 import numpy.typing as npt
 
 from lm_microbench.clusters import fill
-from lm_microbench.estimators import LinearEstimator, Reads
+from lm_microbench.estimators import LinearEstimator
 from lm_microbench.methods.base import Choice, Method, filled
 from lm_microbench.responses import ResponseMatrix
 
@@ -38,13 +38,13 @@ class Anchor(Method):
 
     Parameters
     ----------
-    estimate : {"score", "confidence"}
-        What of a target is weighted: its scores, or its confidences as in the paper. The mean
-        confidence of a model is not its score, so scores are the default.
+    estimate : {"auto", "score", "confidence"}
+        What of a target is weighted: its scores, or the probabilities that it puts on the right
+        choices. `auto`, as the paper does: confidences where those of the sources are known.
     """
 
     name: ClassVar[str] = "anchor"
-    estimate: Reads = "score"
+    estimate: Literal["auto", "score", "confidence"] = "auto"
 
     def _prepare(
         self, source: ResponseMatrix, rng: np.random.Generator
@@ -59,8 +59,6 @@ class Anchor(Method):
     def _choose(
         self, prepared: Any, source: ResponseMatrix, size: int, rng: np.random.Generator
     ) -> Choice:
-        if self.estimate == "confidence" and source.confidence is None:
-            raise ValueError("source: no confidences; take estimate=score")
         varied, distance = prepared
         n_medoids = min(size, len(varied))
         medoids = _medoids(distance, n_medoids, rng)
@@ -71,10 +69,16 @@ class Anchor(Method):
         weights[np.intersect1d(constant, chosen)] = 1.0
         weights = weights[chosen] / weights.sum()
         estimator = LinearEstimator(
-            kind="linear" if self.estimate == "score" else "confidence",
+            kind=self._kind(source),
             weights=tuple(map(float, weights)),
         )
         return Choice(chosen, estimator)
+
+    def _kind(self, source: ResponseMatrix) -> Literal["linear", "confidence"]:
+        if self.estimate == "confidence" and source.confidence is None:
+            raise ValueError("source: no confidences; take estimate=score")
+        from_scores = self.estimate == "score" or source.confidence is None
+        return "linear" if from_scores else "confidence"
 
 
 def as_integers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
