@@ -97,7 +97,7 @@ def main() -> None:
         twins = [load_benchmark(twin) for twin, other in TWINS.items() if other == name]
         for subset in shipped(benchmark, methods, arguments.data):
             for twin in (benchmark, *twins):
-                print(write_task(moved(subset, twin), twin.home).name, flush=True)
+                print(write_task(moved(subset, twin), twin.home, replace=True).name, flush=True)
 
 
 if __name__ == "__main__":

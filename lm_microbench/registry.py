@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import site
 import sysconfig
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ HOOK = (
     "    try:\\n        from lm_microbench import _autoload; _autoload.install()\\n"
     '    except Exception: pass")\n'
 )
+
+_LABEL = re.compile(r"[A-Za-z0-9_-]+")
 
 log = logging.getLogger(__name__)
 
@@ -44,9 +47,18 @@ class TaskEntry:
         return Subset.load(self.manifest)
 
 
-def task_name(benchmark: str, size: int, method: str) -> str:
-    """Return the name of a micro-task, `<benchmark>_micro<size>_<method>`."""
-    return f"{benchmark}_micro{size}_{method.replace('-', '_')}"
+def task_name(benchmark: str, size: int, method: str, label: str = "") -> str:
+    """Return the name of a micro-task, `<benchmark>_micro<size>_<method>`, and `_<label>`.
+
+    Raises
+    ------
+    ValueError
+        If the label could not stand in a task's name.
+    """
+    if label and not _LABEL.fullmatch(label):
+        raise ValueError(f"label: {label!r}; use letters, digits, `_` and `-`")
+    name = f"{benchmark}_micro{size}_{method.replace('-', '_')}"
+    return f"{name}_{label}" if label else name
 
 
 def tasks() -> Iterator[TaskEntry]:
@@ -96,34 +108,52 @@ def find_subset(name: str) -> Subset:
     return known[name].load()
 
 
-def write_task(subset: Subset, folder: Path, *, version: float = 1.0) -> TaskEntry:
+def write_task(
+    subset: Subset, folder: Path, *, label: str = "", replace: bool = False, version: float = 1.0
+) -> TaskEntry:
     """Write manifest and YAML of a micro-task into `folder` and return its entry.
 
     The manifest comes first: lm_eval finds a task by its YAML, so it never sees half of one. An
-    equal manifest is left as it is, with its date.
+    equal manifest is left as it is, with its date; a damaged one is made whole.
+
+    Parameters
+    ----------
+    subset : Subset
+    folder : Path
+    label : str
+        End of the task's name, to keep subsets apart that differ in seed, options or sources only.
+    replace : bool
+        Whether another subset of the same name may be lost.
 
     Raises
     ------
     ValueError
-        If the subset was not built for a benchmark.
+        If the subset was not built for a benchmark, or the name is another subset's.
     """
     provenance = subset.provenance
     if provenance.benchmark is None or subset.documents is None:
         raise ValueError("the subset was not built for a benchmark; lm_eval could not run it")
-    name = task_name(provenance.benchmark, provenance.size, provenance.method)
+    name = task_name(provenance.benchmark, provenance.size, provenance.method, label)
     manifest = folder / f"{name}.json"
-    if not _holds(manifest, subset):
+    there = _subset_at(manifest)
+    if there is None or not same(there, subset):
+        if there is not None and not replace:
+            raise ValueError(
+                f"{manifest}: another subset (seed {there.provenance.seed}, options "
+                f"{there.provenance.options}, {len(there.provenance.sources)} sources); "
+                "keep both with a label (--label), or say --replace"
+            )
         subset.save(manifest)
     files.write_text(folder / f"{name}.yaml", _TASK_YAML.format(name=name, version=version))
     return TaskEntry(name, manifest)
 
 
-def _holds(manifest: Path, subset: Subset) -> bool:
-    """Return whether a manifest is there and says the same; one that is damaged does not."""
+def _subset_at(manifest: Path) -> Subset | None:
+    """Return the subset of a manifest; None if there is none, or it is damaged."""
     try:
-        return same(Subset.load(manifest), subset)
+        return Subset.load(manifest)
     except (FileNotFoundError, ValueError):
-        return False
+        return None
 
 
 def same(one: Subset, other: Subset) -> bool:

@@ -23,6 +23,9 @@ def built(toy, size=3, seed=0):
 def test_task_name_is_benchmark_size_and_method():
     assert registry.task_name("mmlu_pro", 25, "irt") == "mmlu_pro_micro25_irt"
     assert registry.task_name("a", 5, "gp-irt") == "a_micro5_gp_irt"
+    assert registry.task_name("a", 5, "irt", "seed-7") == "a_micro5_irt_seed-7"
+    with pytest.raises(ValueError, match="label: 'a/b'; use letters"):
+        registry.task_name("a", 5, "irt", "a/b")
 
 
 def test_write_task_writes_a_manifest_and_the_yaml_that_lm_eval_reads(toy, tmp_path):
@@ -33,14 +36,20 @@ def test_write_task_writes_a_manifest_and_the_yaml_that_lm_eval_reads(toy, tmp_p
     assert text.startswith("task: toy_micro3_random\nclass: !function lm_microbench.task.MicroTask")
 
 
-def test_write_task_an_equal_subset_keeps_the_date_and_another_replaces_it(toy, tmp_path):
+def test_write_task_an_equal_subset_keeps_the_date_and_another_is_refused(toy, tmp_path):
     old = built(toy)
     dated = old.provenance.model_copy(update={"date": "2020-01-01", "package_version": "0.0"})
     entry = registry.write_task(old.with_(provenance=dated), tmp_path)
     before = entry.manifest.read_bytes()
     registry.write_task(built(toy), tmp_path)
     assert entry.manifest.read_bytes() == before
-    registry.write_task(built(toy, seed=1), tmp_path)
+    with pytest.raises(ValueError, match=r"another subset \(seed 0.*--label.*--replace"):
+        registry.write_task(built(toy, seed=1), tmp_path)
+    assert entry.manifest.read_bytes() == before
+    labelled = registry.write_task(built(toy, seed=1), tmp_path, label="other")
+    assert labelled.name == "toy_micro3_random_other"
+    assert labelled.load() == built(toy, seed=1)
+    registry.write_task(built(toy, seed=1), tmp_path, replace=True)
     assert entry.load() == built(toy, seed=1)
 
 

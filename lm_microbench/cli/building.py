@@ -34,6 +34,12 @@ def build(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the task's two files.")
     ] = Path(),
+    label: Annotated[
+        str, typer.Option(help="End of the task's name, to keep subsets of one method apart.")
+    ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace another subset of the same name.")
+    ] = False,
 ) -> None:
     """Choose a subset and write it as an lm_eval task: `<name>.json` and `<name>.yaml`.
 
@@ -60,7 +66,7 @@ def build(
         seed=seed,
     )
     for subset in subsets:
-        entry = write_task(subset, output)
+        entry = write_task(subset, output, label=label, replace=replace)
         typer.echo(f"{entry.name}: {subset.size} of {subset.provenance.n_items} items in {output}")
     if output.resolve() not in (folder.resolve() for folder in task_folders()):
         typer.echo(f"lm_eval finds {output} with LM_MICROBENCH_PATH={output}")
