@@ -8,7 +8,7 @@ Run: `python benchmarks/study_speed.py [GPQA_CSV] [--jobs 2] [--only pairs,gpqa,
 - `large`: the same at the size of MMLU-Pro, 400 x 12,032 answers of a seeded two-parameter
   logistic model, 14 subtasks, sizes up to 1,000.
 
-Peak memory is the largest sum, seen every 20 ms, of this process and its workers (proportional
+Peak memory is the largest sum, seen every 100 ms, of this process and its workers (proportional
 set size, which counts shared pages once); it needs Linux.
 """
 
@@ -109,7 +109,7 @@ class Peak:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stop.wait(0.02):
+        while not self._stop.wait(0.1):
             self.bytes = max(self.bytes, _memory())
 
 
