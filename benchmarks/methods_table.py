@@ -69,7 +69,9 @@ def read(folder: Path, setting: Setting) -> ResponseMatrix:
         matrix, _ = read_mmlu_pro(dumps, load_benchmark("mmlu_pro"), rules=rules)
     else:
         matrix = read_responses(path)
-    return matrix.take(models=np.flatnonzero(matrix.coverage() > MIN_COVERAGE))
+    kept = matrix.coverage() > MIN_COVERAGE
+    models = sorted(name for name, keep in zip(matrix.models, kept, strict=True) if keep)
+    return matrix.take(models=models, items=sorted(matrix.items))  # as `study` sorts them
 
 
 def method(name: str) -> Method:

@@ -92,6 +92,15 @@ def test_checkpoints_page_evaluates_a_training_run(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "microbench_watch" / "history.png").is_file()
 
 
+@needs_bash
+def test_collecting_page_reads_a_table_and_its_report(tmp_path):
+    (_, collect), (language, code) = blocks("collecting")
+    assert "responses.parquet: 33 models, 600 items" in run_bash(collect, tmp_path)
+    assert language == "python"
+    said = run_bash(f"python - <<'END'\n{code}\nEND", tmp_path)
+    assert re.search(r"base\s+full\s+1\.0\s+0\.635", said)
+
+
 def test_pages_name_only_commands_that_exist():
     from lm_microbench.cli import app
 
