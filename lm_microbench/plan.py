@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ def plan_tasks(
 
     The error of the difference of two models is taken as normal with the root mean square
     `difference_rms` that was measured on held-out source models; two models that differ by d are
-    then ordered rightly with probability Phi(d / rms). Where whole tasks tie (few examples with
-    equal weights) that is too kind: half of the ties count as right.
+    then ordered rightly with probability Phi(d / rms). An error measured on few models may rise
+    with the size by chance: a method's mean squares are made to fall with it (isotonic regression,
+    weighted by the pairs measured). Where whole tasks tie (few examples with equal weights) the
+    normal probability is too kind: half of the ties count as right.
 
     Parameters
     ----------
@@ -54,23 +57,35 @@ def plan_tasks(
         If the difference or the probability is not possible.
     """
     _check(difference, probability)
-    rows = []
+    measured: dict[tuple[str, ...], list[Subset]] = defaultdict(list)
     for subset in subsets:
+        made = subset.provenance
         for target in KINDS:
-            spread = subset.reliability.get(target, {}).get("difference_rms")
-            if spread is None:
-                continue
+            if subset.reliability.get(target, {}).get("difference_rms") is not None:
+                measured[target, str(made.benchmark), made.method, str(made.options)].append(subset)
+    rows = []
+    for (target, *_), some in measured.items():
+        for subset, spread in zip(some, _spreads(some, target), strict=True):
+            made = subset.provenance
             rows.append(
                 {
-                    **_who(
-                        subset.provenance.method, subset.size, subset.provenance.n_items, target
-                    ),
+                    **_who(made.method, subset.size, made.n_items, target),
                     "probability": float(norm.cdf(difference / spread)) if spread else 1.0,
                     "detectable": float(norm.ppf(probability)) * spread,
                     "n_models": int(subset.reliability["n_models"]),
                 }
             )
     return _finish(rows, probability)
+
+
+def _spreads(subsets: Sequence[Subset], target: str) -> list[float]:
+    """Return the errors of differences of one method's subsets, none above a smaller size's."""
+    found = [subset.reliability[target] for subset in subsets]
+    square = [x["difference_rms"] ** 2 for x in found]
+    pairs = [max(x.get("n_pairs") or 1, 1) for x in found]
+    falls = IsotonicRegression(increasing=False)
+    smooth = falls.fit_transform([x.size for x in subsets], square, sample_weight=pairs)
+    return [math.sqrt(x) for x in smooth]
 
 
 def plan_study(

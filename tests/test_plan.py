@@ -39,6 +39,13 @@ def test_plan_tasks_lists_random_first_and_finds_the_smallest_size():
     assert math.isnan(smallest(plan_tasks(subsets, 0.001))["size"][0])
 
 
+def test_plan_tasks_pools_sizes_whose_error_rises():
+    # Mean squares 4e-4 and 9e-4 pool to 6.5e-4; the third stands alone.
+    table = plan_tasks([subset("irt", k, x) for k, x in [(10, 0.02), (25, 0.03), (50, 0.01)]], 0.02)
+    rms = table["detectable"] / 0.8416212
+    assert rms.tolist() == pytest.approx([0.0254951, 0.0254951, 0.01], abs=1e-6)
+
+
 def test_smallest_passes_over_a_size_that_is_enough_while_a_larger_is_not():
     lucky = [subset("irt", 10, 0.02), subset("irt", 25, 0.03), subset("irt", 50, 0.01)]
     assert smallest(plan_tasks(lucky, 0.02))["size"].tolist() == [50]
