@@ -13,6 +13,7 @@ import pytest
 from lm_microbench import cli
 from lm_microbench.build import build
 from lm_microbench.methods import get_method
+from lm_microbench.cli.parsing import one_value_each
 from lm_microbench.registry import write_task
 from lm_microbench.responses import ResponseMatrix
 
@@ -209,3 +210,11 @@ def test_debug_anywhere_shows_the_traceback(arguments):
     assert run.returncode == 1
     assert run.stderr.startswith("Traceback")
     assert "unknown benchmark 'x'" in run.stderr.splitlines()[-1]
+
+
+def test_one_value_each_gives_every_value_of_a_list_its_option():
+    written = "compare --micro a b --full c d -o out --json --micro e".split()
+    expected = "compare --micro a --micro b --full c --full d -o out --json --micro e".split()
+    assert one_value_each(written) == expected
+    assert one_value_each(["collect", "--micro", "a", "b"]) == ["collect", "--micro", "a", "b"]
+    assert one_value_each([]) == []

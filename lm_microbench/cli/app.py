@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from lm_microbench import __version__
+from lm_microbench.cli.parsing import one_value_each
 from lm_microbench.names import UnknownNameError
 
 app = typer.Typer(
@@ -46,7 +47,8 @@ def main() -> None:
     arguments = [text for text in sys.argv[1:] if text != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     try:
-        status = app(arguments or ["--help"], prog_name=app.info.name, standalone_mode=False)
+        arguments = one_value_each(arguments) or ["--help"]
+        status = app(arguments, prog_name=app.info.name, standalone_mode=False)
     except typer.Abort:
         status = 130
     except Exception as error:

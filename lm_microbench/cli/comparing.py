@@ -15,11 +15,13 @@ from lm_microbench.cli.terminal import print_table
 @app.command("compare")
 def compare_command(
     micro: Annotated[
-        list[Path], typer.Option("--micro", help="Runs of micro-tasks (folders); may be repeated.")
+        list[Path], typer.Option("--micro", help="Runs of micro-tasks: one or more folders.")
     ],
     full: Annotated[
         list[Path] | None,
-        typer.Option("--full", help="Full runs (folders) or response matrices; where there are."),
+        typer.Option(
+            "--full", help="Full runs or response matrices, one or more; where there are."
+        ),
     ] = None,
     probability: Annotated[
         float,

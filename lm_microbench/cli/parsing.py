@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+
+LISTS = ("--micro", "--full")
 
 
 def require(option: str, value: object) -> None:
@@ -13,6 +17,25 @@ def require(option: str, value: object) -> None:
     if not value:
         command = next((text for text in sys.argv[1:] if not text.startswith("-")), "")
         raise ValueError(f"{option}: missing; see `lm-microbench {command} --help`")
+
+
+def one_value_each(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with every value of `compare`'s lists behind an option of its own.
+
+    A shell makes `--micro runs/a runs/b` of `--micro runs/*`; the command line's parser takes one
+    value an option, and `compare` has no other arguments.
+    """
+    if not arguments or arguments[0] != "compare":
+        return list(arguments)
+    single: list[str] = []
+    option = ""
+    for text in arguments:
+        if text.startswith("-"):
+            option = text if text in LISTS else ""
+        elif option and single[-1] != option:
+            single.append(option)
+        single.append(text)
+    return single
 
 
 def options_of(pairs: list[str]) -> dict[str, Any]:
