@@ -12,8 +12,8 @@ import pytest
 
 from lm_microbench import cli
 from lm_microbench.build import build
-from lm_microbench.methods import get_method
 from lm_microbench.cli.parsing import one_value_each
+from lm_microbench.methods import get_method
 from lm_microbench.registry import write_task
 from lm_microbench.responses import ResponseMatrix
 
@@ -213,8 +213,8 @@ def test_debug_anywhere_shows_the_traceback(arguments):
 
 
 def test_one_value_each_gives_every_value_of_a_list_its_option():
-    written = "compare --micro a b --full c d -o out --json --micro e".split()
-    expected = "compare --micro a --micro b --full c --full d -o out --json --micro e".split()
-    assert one_value_each(written) == expected
+    written = "compare --micro a b --full c d -o out --json --micro e"
+    expected = "compare --micro a --micro b --full c --full d -o out --json --micro e"
+    assert one_value_each(written.split()) == expected.split()
     assert one_value_each(["collect", "--micro", "a", "b"]) == ["collect", "--micro", "a", "b"]
     assert one_value_each([]) == []

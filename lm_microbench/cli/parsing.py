@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-
 LISTS = ("--micro", "--full")
 
 
