@@ -1,17 +1,4 @@
-"""Item response theory: two-parameter logistic models of any number of dimensions.
-
-The probability that model m answers item i rightly is ``1 / (1 + exp(-(a_i . theta_m - b_i)))``:
-`discrimination` a_i, `difficulty` b_i, `ability` theta_m (Reckase, Multidimensional Item Response
-Theory, 2009, eq. 4.5; one dimension: Birnbaum's two-parameter logistic model).
-
-Priors: theta ~ N(0, I); each dimension of a, and b, normal with a mean and a variance that are
-learnt. Learning the variances by maximising the joint density does not work, for it has no maximum
-(all a = 0 with variance 0 makes it infinite) and in ten dimensions its local ones overfit. The fit
-is therefore variational expectation-maximisation: the logistic likelihood is bounded by a Gaussian
-(Jaakkola & Jordan, Statistics and Computing 10, 2000; the same as Pólya-Gamma augmentation), which
-makes every update one linear solve per item or per model, done for all of them at once. Means are
-also the modes of the Gaussian factors. Dimensions that the answers do not need shrink to nothing.
-"""
+"""The variational fit of a two-parameter logistic model to a matrix of answers."""
 
 from __future__ import annotations
 
@@ -20,81 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from lm_microbench.irt.abilities import Ability, inverse
+from lm_microbench.irt.items import Array, ItemParameters
 
 N_ITERATIONS = 30
-GRID = np.linspace(-6.0, 6.0, 241)
 
 _VARIANCE_FLOOR = 1e-4
-_NEWTON_STEPS = 50
-_TOLERANCE = 1e-10
-_STEEPEST = 35.0  # exp(-35) is below the rounding error of 1
-
-
-@dataclass(frozen=True, eq=False)
-class ItemParameters:
-    """What a two-parameter logistic model knows of a set of items.
-
-    Parameters
-    ----------
-    discrimination : array, shape (n_items, n_dimensions)
-    difficulty : array, shape (n_items,)
-    """
-
-    discrimination: Array
-    difficulty: Array
-
-    @property
-    def n_dimensions(self) -> int:
-        """Number of dimensions of ability."""
-        return int(self.discrimination.shape[1])
-
-    def take(self, items: npt.NDArray[np.intp]) -> ItemParameters:
-        """Return the parameters of some of the items, given by position."""
-        return ItemParameters(self.discrimination[items], self.difficulty[items])
-
-    def probability(self, ability: Array) -> Array:
-        """Return the probability of a right answer, shape (n_models, n_items).
-
-        Parameters
-        ----------
-        ability : array, shape (n_models, n_dimensions)
-        """
-        return logistic(ability @ self.discrimination.T - self.difficulty)
-
-    def mean_curve(self, ability: Array, weights: Array | None = None) -> Array:
-        """Return the mean probability over the items, shape (n_models,); equal weights if None."""
-        n_items = len(self.difficulty)
-        share = np.full(n_items, 1 / n_items) if weights is None else weights / weights.sum()
-        return np.asarray(self.probability(ability) @ share)
-
-    def tabulate(self, grid: Array = GRID) -> Array:
-        """Return the mean item curve at the abilities of a grid, for one dimension.
-
-        Linear interpolation between the default grid's points (0.05 apart) is wrong by less than
-        0.0003 for items with a discrimination of 3.
-        """
-        if self.n_dimensions != 1:
-            raise ValueError(f"tabulate: {self.n_dimensions} dimensions; a grid needs 1")
-        return self.mean_curve(grid[:, None])
-
-
-@dataclass(frozen=True, eq=False)
-class Ability:
-    """Abilities with their uncertainty.
-
-    Parameters
-    ----------
-    mean : array, shape (n_models, n_dimensions)
-    covariance : array, shape (n_models, n_dimensions, n_dimensions)
-    """
-
-    mean: Array
-    covariance: Array
-
-    def standard_error(self) -> Array:
-        """Return the standard error of each ability, shape (n_models, n_dimensions)."""
-        return np.asarray(np.sqrt(np.einsum("mdd->md", self.covariance)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +27,6 @@ class LogisticModel:
 
     items: ItemParameters
     ability: Ability
-
-
-def logistic(x: Array) -> Array:
-    """Return 1 / (1 + exp(-x))."""
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(x, -_STEEPEST, _STEEPEST))))
 
 
 def fit(
@@ -152,60 +65,6 @@ def fit(
     return _identified(models, items)
 
 
-def ability(items: ItemParameters, scores: npt.ArrayLike) -> Ability:
-    """Return the most probable ability of models from their answers to any set of items.
-
-    The mode under the prior N(0, I), by damped Newton steps for all models at once; the covariance
-    is the inverse of the curvature there (Laplace).
-
-    Parameters
-    ----------
-    items : ItemParameters
-        Of the answered items.
-    scores : array, shape (n_models, n_items)
-        NaN where there is no answer.
-    """
-    answers = np.atleast_2d(np.asarray(scores, dtype=np.float64))
-    known = ~np.isnan(answers)
-    answers = np.where(known, answers, 0.0)
-    theta = np.zeros((len(answers), items.n_dimensions))
-    value = _log_posterior(items, answers, known, theta)
-    for _ in range(_NEWTON_STEPS):
-        gradient, curvature = _slope(items, answers, known, theta)
-        step = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-        moved = np.zeros(len(theta), dtype=bool)
-        for _ in range(_NEWTON_STEPS):
-            trial = theta + step
-            trial_value = _log_posterior(items, answers, known, trial)
-            better = (trial_value >= value - _TOLERANCE * (1 + np.abs(value))) & ~moved
-            theta[better], value[better] = trial[better], trial_value[better]
-            moved |= better
-            if moved.all() or np.abs(step[~moved]).max() < _TOLERANCE:
-                break
-            step = np.where(moved[:, None], step, step / 2)
-        if np.abs(step).max() < _TOLERANCE:
-            break
-    _, curvature = _slope(items, answers, known, theta)
-    return Ability(theta, _inverse(curvature))
-
-
-def _log_posterior(items: ItemParameters, answers: Array, known: Array, theta: Array) -> Array:
-    z = theta @ items.discrimination.T - items.difficulty
-    terms = np.where(known, answers * z - np.logaddexp(0.0, z), 0.0)
-    return np.asarray(terms.sum(axis=1) - 0.5 * (theta**2).sum(axis=1))
-
-
-def _slope(
-    items: ItemParameters, answers: Array, known: Array, theta: Array
-) -> tuple[Array, Array]:
-    """Return gradient and negative Hessian of the log posterior of each model."""
-    a = items.discrimination
-    p = items.probability(theta)
-    gradient = np.where(known, answers - p, 0.0) @ a - theta
-    weight = np.where(known, p * (1 - p), 0.0)
-    return gradient, np.eye(a.shape[1]) + np.einsum("mi,id,ie->mde", weight, a, a, optimize=True)
-
-
 @dataclass(frozen=True, eq=False)
 class _Models:
     """Gaussian factors of the abilities, and their second moments with a constant 1 appended."""
@@ -238,10 +97,6 @@ def _second_moments(mean: Array, covariance: Array) -> Array:
     """Return E[x x'] of each Gaussian, upper triangle, shape (n, p (p + 1) / 2)."""
     row, column = np.triu_indices(mean.shape[1])
     return np.asarray(mean[:, row] * mean[:, column] + covariance[:, row, column])
-
-
-def _inverse(matrices: Array) -> Array:
-    return np.asarray(np.linalg.inv(matrices), dtype=np.float64)
 
 
 def _square(packed: Array, p: int) -> Array:
@@ -291,7 +146,7 @@ def _update_items(weight: Array, half: Array, models: _Models, items: _Items) ->
     precision = _square(weight.T @ models.moments(), p)
     precision[:, range(p), range(p)] += 1 / items.prior_variance
     linear = half.T @ models.extended() + items.prior_mean / items.prior_variance
-    covariance = _inverse(precision)
+    covariance = inverse(precision)
     mean = (covariance @ linear[:, :, None])[:, :, 0]
     centre = mean.mean(axis=0)
     spread = ((mean - centre) ** 2 + np.einsum("ipp->ip", covariance)).mean(axis=0)
@@ -303,7 +158,7 @@ def _update_models(weight: Array, half: Array, items: _Items) -> _Models:
     d = p - 1
     moments = _square(weight @ items.moments(), p)
     linear = half @ items.mean[:, :d] - moments[:, :d, d]
-    covariance = _inverse(moments[:, :d, :d] + np.eye(d))
+    covariance = inverse(moments[:, :d, :d] + np.eye(d))
     return _Models((covariance @ linear[:, :, None])[:, :, 0], covariance)
 
 
