@@ -12,7 +12,8 @@ import lm_eval.tasks
 from lm_eval.api.task import Task
 from lm_eval.tasks import TaskManager
 
-from lm_microbench.benchmark import Benchmark, ItemTable
+from lm_microbench.benchmark import Benchmark
+from lm_microbench.items import ItemTable
 from lm_microbench.names import unknown
 from lm_microbench.subset import Subset
 

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from lm_microbench import files
-from lm_microbench.benchmark import Location, one_line
+from lm_microbench.benchmark import one_line
 from lm_microbench.estimators import Array, Estimator
+from lm_microbench.items import Location
 from lm_microbench.responses import ResponseMatrix
 
 SCHEMA_VERSION = 1

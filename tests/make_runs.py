@@ -4,7 +4,8 @@ import json
 
 import yaml
 
-from lm_microbench.benchmark import BENCHMARK_FILE, ITEMS_FILE, Benchmark, ItemTable
+from lm_microbench.benchmark import BENCHMARK_FILE, ITEMS_FILE, Benchmark
+from lm_microbench.items import ItemTable
 
 LEAVES = ("toy_a", "toy_a_cot", "toy_b")
 N = 4

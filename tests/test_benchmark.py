@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from lm_microbench.benchmark import Benchmark, ItemTable, Location, benchmarks, load_benchmark
+from lm_microbench.benchmark import Benchmark, benchmarks, load_benchmark
+from lm_microbench.items import ItemTable, Location
 
 RULES = {
     "base": "toy",
@@ -212,3 +213,12 @@ def test_task_folder_that_is_not_there_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setenv("LM_MICROBENCH_PATH", str(tmp_path / "no"))
     with pytest.raises(FileNotFoundError, match=r"LM_MICROBENCH_PATH: .*no is not a folder"):
         benchmarks()
+
+
+def test_item_table_names_are_made_once():
+    # Readers look one up for every item of every model: made anew, that is items times items.
+    table = ItemTable(
+        (Location("s/1", "s", "leaf", 0, "00"), Location("s/2", "s", "leaf", 1, "01"))
+    )
+    assert table.items is table.items
+    assert table.subtasks is table.subtasks

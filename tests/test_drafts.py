@@ -7,9 +7,10 @@ import yaml
 from own import TASK, make_task
 from typer.testing import CliRunner
 
-from lm_microbench.benchmark import Benchmark, ItemTable
+from lm_microbench.benchmark import Benchmark
 from lm_microbench.cli import app
 from lm_microbench.drafts import draft
+from lm_microbench.items import ItemTable
 
 SHUFFLED = """
 import random

@@ -8,7 +8,7 @@ from pathlib import Path
 import lm_microbench
 
 ORDER = [
-    "__init__", "names", "files", "folders", "responses", "benchmark", "readers", "irt",
+    "__init__", "names", "files", "folders", "responses", "items", "benchmark", "readers", "irt",
     "clusters", "ridge", "predictive", "estimators", "subset", "methods", "pairs", "reliability",
     "resampling", "trials", "results", "studies", "ordering", "comparison", "plan", "build",
     "leaves", "drafts", "task", "registry", "_autoload", "history", "checkpoints", "callback",

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from lm_microbench.benchmark import BENCHMARK_FILE, ITEMS_FILE, Benchmark, ItemTable
+from lm_microbench.benchmark import BENCHMARK_FILE, ITEMS_FILE, Benchmark
+from lm_microbench.items import ItemTable
 from lm_microbench.readers import ConflictError, Rules, collect, read_mmlu_pro
 
 OPTIONS = ["one", "two", "three", "four"]

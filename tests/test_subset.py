@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from lm_microbench.benchmark import Location
 from lm_microbench.estimators import LinearEstimator, mean_estimator
+from lm_microbench.items import Location
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Documents, Provenance, Subset
 

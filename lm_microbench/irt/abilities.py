@@ -50,8 +50,8 @@ def ability(items: ItemParameters, scores: npt.ArrayLike) -> Ability:
     theta = np.zeros((len(answers), items.n_dimensions))
     for _ in range(_NEWTON_STEPS):
         gradient, curvature = _slope(items, answers, known, theta)
-        step: Array = np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-        theta, step = _damped(items, answers, known, theta, step)
+        newton = np.asarray(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0])
+        theta, step = _damped(items, answers, known, theta, newton)
         if np.abs(step).max() < _TOLERANCE:
             break
     _, curvature = _slope(items, answers, known, theta)

@@ -10,7 +10,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from lm_microbench.benchmark import Benchmark, ItemTable
+from lm_microbench.benchmark import Benchmark
+from lm_microbench.items import ItemTable
 
 VERSION = "another version of the data"
 CHANGED = f"{VERSION}: the content of the document differs"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lm_microbench.benchmark import ItemTable
+from lm_microbench.items import ItemTable
 from lm_microbench.readers.reading import (
     ConflictError,
     ModelNote,
@@ -98,16 +98,6 @@ def _nothing(columns: Sequence[Column], report: ReadingReport) -> str:
 
 def _note(column: Column, table: ItemTable) -> ModelNote:
     answered = ~np.isnan(column.scores)
-    subtasks: dict[str, SubtaskNote] = defaultdict(SubtaskNote)
-    for i, subtask in enumerate(table.subtasks):
-        note = subtasks[subtask]
-        note.expected += bool(column.expected[i])
-        note.found += bool(answered[i])
-        note.missing += bool(column.expected[i] and not answered[i])
-    for i, n in column.duplicates.items():
-        subtasks[table.subtasks[i]].duplicate += n
-    for i in column.conflicting:
-        subtasks[table.subtasks[i]].conflicting += 1
     accuracy = float(column.scores[answered].mean(dtype=np.float64)) if answered.any() else None
     total = float(np.where(answered, column.scores, 0).sum(dtype=np.float64))
     of_all = total / int(column.expected.sum()) if column.expected.any() else None
@@ -119,8 +109,21 @@ def _note(column: Column, table: ItemTable) -> ModelNote:
         accuracy_of_all=of_all,
         runs=column.runs,
         settings=column.settings,
-        subtasks=dict(subtasks),
+        subtasks=_subtask_notes(column, table),
     )
+
+
+def _subtask_notes(column: Column, table: ItemTable) -> dict[str, SubtaskNote]:
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(table.subtasks))}
+    of_item = np.array([numbers[name] for name in table.subtasks], dtype=np.intp)
+    answered = ~np.isnan(column.scores)
+    again = np.zeros(len(of_item), dtype=np.intp)
+    again[list(column.duplicates)] = list(column.duplicates.values())
+    differ = np.zeros(len(of_item), dtype=np.intp)
+    differ[list(column.conflicting)] = 1
+    counted = (column.expected, answered, column.expected & ~answered, again, differ)
+    totals = [np.bincount(of_item, x, len(numbers)).astype(int).tolist() for x in counted]
+    return {name: SubtaskNote(*(total[i] for total in totals)) for name, i in numbers.items()}
 
 
 def _matrix(kept: Sequence[Column], table: ItemTable, report: ReadingReport) -> ResponseMatrix:
