@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lm_microbench.benchmark import Benchmark
+from lm_microbench.held_out import Reliability
 from lm_microbench.methods import Method, generator
 from lm_microbench.reliability import measure_sizes
 from lm_microbench.responses import ResponseMatrix
@@ -46,7 +47,9 @@ def build(
     """
     answers = _source(benchmark, method, source)
     table = benchmark.items()
-    measured = [{} for _ in sizes] if source is None else measure_sizes(source, method, sizes, seed)
+    measured: list[Reliability | None] = [None] * len(sizes)
+    if source is not None:
+        measured = measure_sizes(source, method, sizes, seed)
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
     built = []
     subsets = method.select_sizes(answers, sizes, rng=generator(seed))

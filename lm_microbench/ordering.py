@@ -133,15 +133,12 @@ def difference_errors(subset: Subset, answers: Array) -> Array:
     first, second = pair_indices(len(answers))
     if isinstance(subset.estimator, PredictiveEstimator):
         return subset.estimator.difference_error(answers)[first, second]
-    inside, above = (
-        np.float64(subset.reliability.get(kind, {}).get("difference_rms") or np.nan)
-        for kind in ("inside", "above")
-    )
+    if subset.reliability is None:
+        return np.full(len(first), np.nan)
     estimates = subset.raw_estimate(answers)
-    better = np.fmax(estimates[first], estimates[second])
-    highest = subset.reliability.get("source_range", (np.nan, np.nan))[1]
-    error = np.where(better > highest, np.fmax(inside, above), inside)
-    return np.where(np.isnan(estimates[first] + estimates[second]), np.nan, error)
+    # Not fmax: a difference from an unknown estimate is unknown.
+    better = np.maximum(estimates[first], estimates[second])
+    return subset.reliability.error(better, "difference_rms")
 
 
 def holm(wrong: npt.ArrayLike, alpha: float) -> Flags:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from lm_microbench.subset import Subset
 Array = npt.NDArray[np.float64]
 
 PROBABILITY = 0.8
-KINDS = ("inside", "above")
 _MODE_KINDS = {"random": "inside", "list": "inside", "top": "above"}
 
 
@@ -57,34 +56,56 @@ def plan_tasks(
         If the difference or the probability is not possible.
     """
     _check(difference, probability)
-    measured: dict[tuple[str, ...], list[Subset]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[_Measured]] = defaultdict(list)
     for subset in subsets:
         made = subset.provenance
-        for target in KINDS:
-            if subset.reliability.get(target, {}).get("difference_rms") is not None:
-                measured[target, str(made.benchmark), made.method, str(made.options)].append(subset)
+        for found in _measured(subset):
+            key = found.target, str(made.benchmark), made.method, str(made.options)
+            groups[key].append(found)
     rows = []
-    for (target, *_), some in measured.items():
-        for subset, spread in zip(some, _spreads(some, target), strict=True):
-            made = subset.provenance
+    for some in groups.values():
+        for found, spread in zip(some, _spreads(some), strict=True):
+            made = found.subset.provenance
             rows.append(
                 {
-                    **_who(made.method, subset.size, made.n_items, target),
+                    **_who(made.method, made.size, made.n_items, found.target),
                     "probability": float(norm.cdf(difference / spread)) if spread else 1.0,
                     "detectable": float(norm.ppf(probability)) * spread,
-                    "n_models": int(subset.reliability["n_models"]),
+                    "n_models": found.n_models,
                 }
             )
     return _finish(rows, probability)
 
 
-def _spreads(subsets: Sequence[Subset], target: str) -> list[float]:
+class _Measured(NamedTuple):
+    """One subset's measured error of the difference of two models, for one kind of target."""
+
+    subset: Subset
+    target: str
+    difference_rms: float
+    n_pairs: int
+    n_models: int
+
+
+def _measured(subset: Subset) -> Iterator[_Measured]:
+    reliability = subset.reliability
+    if reliability is None:
+        return
+    for target, found in (("inside", reliability.inside), ("above", reliability.above)):
+        if found.difference_rms is not None:
+            yield _Measured(
+                subset, target, found.difference_rms, found.n_pairs, reliability.n_models
+            )
+
+
+def _spreads(measured: Sequence[_Measured]) -> list[float]:
     """Return the errors of differences of one method's subsets, none above a smaller size's."""
-    found = [subset.reliability[target] for subset in subsets]
-    square = [x["difference_rms"] ** 2 for x in found]
-    pairs = [max(x.get("n_pairs") or 1, 1) for x in found]
     falls = IsotonicRegression(increasing=False)
-    smooth = falls.fit_transform([x.size for x in subsets], square, sample_weight=pairs)
+    smooth = falls.fit_transform(
+        [x.subset.size for x in measured],
+        [x.difference_rms**2 for x in measured],
+        sample_weight=[max(x.n_pairs, 1) for x in measured],
+    )
     return [math.sqrt(x) for x in smooth]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from lm_microbench.held_out import HeldOut, Reliability
 from lm_microbench.methods import Method
 from lm_microbench.pairs import count_pairs
 from lm_microbench.responses import ResponseMatrix
@@ -30,14 +31,14 @@ BEST_SHARE = 0.2
 N_REPEATS = 3
 
 
-def measure(source: ResponseMatrix, method: Method, size: int, seed: int = 0) -> dict[str, Any]:
+def measure(source: ResponseMatrix, method: Method, size: int, seed: int = 0) -> Reliability | None:
     """Return the measured reliability of a method at one size (see `measure_sizes`)."""
     return measure_sizes(source, method, [size], seed)[0]
 
 
 def measure_sizes(
     source: ResponseMatrix, method: Method, sizes: Sequence[int], seed: int = 0
-) -> list[dict[str, Any]]:
+) -> list[Reliability | None]:
     """Return the measured reliability of a method at each size, ready for a manifest.
 
     Two times, the models are divided at random into five folds; each fold's models that lie inside
@@ -57,18 +58,14 @@ def measure_sizes(
 
     Returns
     -------
-    list of dict
-        `n_models`; `source_range`, the least and the greatest full score; `inside` and `above`,
-        each with `n_targets` (distinct models), `n_estimates`, `n_pairs`, `error_rms`,
-        `error_mean_absolute`, `difference_rms` (error of the difference of two models answering
-        the same subset), `agreement` (share of pairs ordered alike) and `mdad` (fractions; None
-        where there is not enough to tell). Empty where there are fewer than 5 models.
+    list of Reliability
+        None where there are fewer than 5 models.
     """
     known = np.flatnonzero(source.coverage() > 0)
     order = sorted(known.tolist(), key=lambda i: source.models[i])
     source = source.take(models=order)
     if source.n_models < MIN_MODELS:
-        return [{} for _ in sizes]
+        return [None for _ in sizes]
     truth = source.accuracy()
     inside = [_Kind.empty(truth) for _ in sizes]
     above = [_Kind.empty(truth) for _ in sizes]
@@ -77,12 +74,14 @@ def measure_sizes(
         _try(source, method, sizes, targets, rng, inside, within=True)
     for targets in _best(truth):
         _try(source, method, sizes, targets, rng, above, within=False)
-    common = {
-        "n_models": source.n_models,
-        "source_range": [float(truth.min()), float(truth.max())],
-    }
+    least, greatest = float(truth.min()), float(truth.max())
     return [
-        {**common, "inside": i.summary(), "above": a.summary()}
+        Reliability(
+            n_models=source.n_models,
+            source_range=(least, greatest),
+            inside=i.summary(),
+            above=a.summary(),
+        )
         for i, a in zip(inside, above, strict=True)
     ]
 
@@ -141,20 +140,20 @@ class _Kind:
         row[targets] = estimates
         self.rows.append(row)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> HeldOut:
         estimates = np.array(self.rows)
         errors = (estimates - self.truth)[~np.isnan(estimates)]
         counts = count_pairs(np.tile(self.truth, (len(estimates), 1)), estimates).pool()
-        return {
-            "n_targets": int((~np.isnan(estimates)).any(axis=0).sum()),
-            "n_estimates": len(errors),
-            "n_pairs": int(counts.pairs.sum()),
-            "error_rms": _number(np.sqrt((errors**2).mean())) if len(errors) else None,
-            "error_mean_absolute": _number(np.abs(errors).mean()) if len(errors) else None,
-            "difference_rms": _number(difference_rms(estimates - self.truth)),
-            "agreement": _number(counts.total_agreement()[0]),
-            "mdad": _number(counts.mdad_sustained()[0]),
-        }
+        return HeldOut(
+            n_targets=int((~np.isnan(estimates)).any(axis=0).sum()),
+            n_estimates=len(errors),
+            n_pairs=int(counts.pairs.sum()),
+            error_rms=_number(np.sqrt((errors**2).mean())) if len(errors) else None,
+            error_mean_absolute=_number(np.abs(errors).mean()) if len(errors) else None,
+            difference_rms=_number(difference_rms(estimates - self.truth)),
+            agreement=_number(counts.total_agreement()[0]),
+            mdad=_number(counts.mdad_sustained()[0]),
+        )
 
 
 def difference_rms(errors: Array) -> float:

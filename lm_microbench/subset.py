@@ -10,11 +10,22 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from lm_microbench import files
 from lm_microbench.benchmark import one_line
 from lm_microbench.estimators import Array, Estimator
+from lm_microbench.held_out import Reliability
 from lm_microbench.items import Location
 from lm_microbench.responses import ResponseMatrix
 
@@ -77,8 +88,9 @@ class Subset(BaseModel):
     provenance : Provenance
     documents : Documents, optional
         Known once the subset was built for a benchmark that lm_eval can run.
-    reliability : dict, optional
-        How far the subset can be trusted, as measured when it was built.
+    reliability : Reliability, optional
+        How far the subset can be trusted, as measured when it was built; None (`{}` in the
+        manifest) where no source models' answers were there to measure it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,7 +99,16 @@ class Subset(BaseModel):
     estimator: Estimator
     provenance: Provenance
     documents: Documents | None = None
-    reliability: dict[str, Any] = Field(default_factory=dict)
+    reliability: Reliability | None = None
+
+    @field_validator("reliability", mode="before")
+    @classmethod
+    def _measured(cls, value: Any) -> Any:
+        return None if value == {} else value
+
+    @field_serializer("reliability", mode="wrap")
+    def _written(self, value: Any, handler: SerializerFunctionWrapHandler) -> Any:
+        return {} if value is None else handler(value)
 
     @model_validator(mode="after")
     def _consistent(self) -> Subset:
@@ -159,17 +180,10 @@ class Subset(BaseModel):
         """
         answers = self._checked(scores)
         own = self.estimator.standard_error(answers)
-        if self.estimator.knows_its_error:
+        if self.estimator.knows_its_error or self.reliability is None:
             return own
-        measured = self._measured_error(self.estimator.estimate(answers))
+        measured = self.reliability.error(self.estimator.estimate(answers), "error_rms")
         return np.asarray(np.fmax(own, measured))
-
-    def _measured_error(self, estimates: Array) -> Array:
-        kinds = [self.reliability.get(kind, {}) for kind in ("inside", "above")]
-        inside, above = (np.float64(kind.get("error_rms") or np.nan) for kind in kinds)
-        highest = self.reliability.get("source_range", (np.nan, np.nan))[1]
-        error = np.where(estimates > highest, np.fmax(inside, above), inside)
-        return np.where(np.isnan(estimates), np.nan, error)
 
     def weights(self) -> Array:
         """Return the weight of each item in the estimate, shape (n_chosen,)."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from make_subsets import reliability
 
 from lm_microbench.estimators import LinearEstimator, mean_estimator
 from lm_microbench.methods import select
@@ -18,13 +19,13 @@ from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Provenance, Subset
 
 
-def make(estimator, n_items=1000, **reliability):
+def make(estimator, n_items=1000, measured=None):
     size = estimator.size
     return Subset(
         items=tuple(f"i{i:03}" for i in range(size)),
         estimator=estimator,
         provenance=Provenance(method="random", size=size, n_items=n_items, package_version="0"),
-        reliability=reliability,
+        reliability=measured,
     )
 
 
@@ -97,9 +98,9 @@ def test_order_of_models_no_further_apart_than_chance_tells_nothing_apart():
 
 
 def test_order_of_an_estimator_without_a_design_uses_the_measured_error():
-    known = {"source_range": [0.2, 0.6], "inside": {"difference_rms": 0.1},
-             "above": {"difference_rms": 0.2}}  # fmt: skip
-    subset = make(LinearEstimator(weights=(0.5, 0.3)), **known)
+    inside, above = {"difference_rms": 0.1}, {"difference_rms": 0.2}
+    measured = reliability((0.2, 0.6), inside=inside, above=above)
+    subset = make(LinearEstimator(weights=(0.5, 0.3)), measured=measured)
     # Estimates 0.8 (above the sources), 0.5, 0.3.
     found = order(subset, [[1, 1], [1, 0], [0, 1]])
     assert found.standard_error.tolist() == [0.2, 0.2, 0.1]
@@ -114,11 +115,11 @@ def test_order_of_five_weighted_means_takes_their_spread_into_account():
     # Estimates 1, 1/2, 1/2, 1/2, 0: six pairs with d^2 = 1/4, one with 1, three with 0; v = 0.16.
     # tau^2 = (2.5 - 1.6) / 10 = 0.09; for d = 1/2: z = (0.5 / 0.4) * sqrt(0.09 / 0.25) = 0.75.
     rows = [[1, 1], [1, 0], [1, 0], [0, 1], [0, 0]]
-    known = {"source_range": [0, 1], "inside": {"difference_rms": 0.4}}
-    mean = order(make(LinearEstimator(weights=(0.5, 0.5)), **known), rows)
+    known = reliability(inside={"difference_rms": 0.4})
+    mean = order(make(LinearEstimator(weights=(0.5, 0.5)), measured=known), rows)
     assert mean.probability[0] == pytest.approx(0.773373, abs=1e-6)
     # A regression leans towards the middle by itself: z = 1.25.
-    lean = order(make(LinearEstimator(weights=(0.5, 0.5), intercept=1e-9), **known), rows)
+    lean = order(make(LinearEstimator(weights=(0.5, 0.5), intercept=1e-9), measured=known), rows)
     assert lean.probability[0] == pytest.approx(0.894350, abs=1e-6)
 
 

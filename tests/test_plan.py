@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from make_subsets import reliability
 
 from lm_microbench.estimators import LinearEstimator
 from lm_microbench.plan import plan_study, plan_tasks, smallest
@@ -11,14 +12,12 @@ from lm_microbench.subset import Provenance, Subset
 
 
 def subset(method, size, inside, above=None):
-    reliability = {"n_models": 20, "inside": {"difference_rms": inside}}
-    if above is not None:
-        reliability["above"] = {"difference_rms": above}
+    above = {} if above is None else {"difference_rms": above}
     return Subset(
         items=tuple(f"i{i:03}" for i in range(size)),
         estimator=LinearEstimator(weights=(1 / size,) * size),
         provenance=Provenance(method=method, size=size, n_items=1000, package_version="0"),
-        reliability=reliability,
+        reliability=reliability(inside={"difference_rms": inside}, above=above),
     )
 
 
@@ -53,7 +52,7 @@ def test_smallest_passes_over_a_size_that_is_enough_while_a_larger_is_not():
 
 
 def test_plan_tasks_of_a_subset_without_measured_reliability_says_nothing():
-    bare = subset("random", 10, 0.02).with_(reliability={})
+    bare = subset("random", 10, 0.02).with_(reliability=None)
     assert plan_tasks([bare], 0.02).empty
 
 

@@ -3,10 +3,12 @@
 import dataclasses
 import json
 
+import make_subsets as make
 import numpy as np
 import pytest
 
 from lm_microbench.estimators import LinearEstimator, mean_estimator
+from lm_microbench.folders import own_tasks
 from lm_microbench.items import Location
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Documents, Provenance, Subset
@@ -74,13 +76,18 @@ def test_estimate_of_answers_to_another_number_of_items_is_refused(scores):
 
 
 def test_save_and_load_give_the_same_back_in_plain_text(tmp_path):
-    made = subset(reliability={"inside": {"error_rms": 0.1}})
+    made = subset(reliability=make.reliability(inside={"error_rms": 0.1}))
     made.save(tmp_path / "s.json")
     assert Subset.load(tmp_path / "s.json") == made
     text = (tmp_path / "s.json").read_text(encoding="utf-8")
     assert "s/ü 1#2" in text
     assert json.loads(text)["schema_version"] == 1
     assert len(text.splitlines()) == 2 + len(json.loads(text))
+
+
+def measured(**changes):
+    """Return a reliability as a manifest holds it, with some parts changed."""
+    return make.reliability().model_dump(mode="json") | changes
 
 
 def put(path, value):
@@ -117,6 +124,11 @@ def put(path, value):
         (put(["provenance", "n_items"], 2), "provenance says 3 of 2"),
         (put(["provenance", "questions"], []), "provenance.questions: "),
         (put(["extra"], 1), "extra: "),
+        (put(["reliability"], {"n_models": 9}), "reliability.source_range: "),
+        (put(["reliability"], measured(n_models=0)), "reliability.n_models: "),
+        (put(["reliability"], measured(source_range=[0.7, 0.2])), "0.7 to 0.2 is upside down"),
+        (put(["reliability"], measured(inside={"error_rms": -1})), "reliability.inside.n_targets"),
+        (put(["reliability"], measured(above=None)), "reliability.above: "),
         (put(["schema_version"], 2), "schema_version 2 is newer.*upgrade lm-microbench"),
         (put(["schema_version"], 0), "schema_version 0 is not a whole number from 1 up"),
         (put(["schema_version"], True), "schema_version True is not a whole number"),
@@ -147,11 +159,27 @@ def test_load_a_missing_manifest_names_it(tmp_path):
         Subset.load(tmp_path / "s.json")
 
 
+@pytest.mark.parametrize("benchmark", [x.name for x in own_tasks().iterdir() if x.is_dir()])
+def test_shipped_manifests_are_written_as_they_were_read(benchmark):
+    paths = list((own_tasks() / benchmark).glob("*_micro*.json"))
+    assert paths
+    for path in paths:
+        found = Subset.load(path)
+        assert found.reliability.n_models > 1, path.name
+        assert found.to_json() == path.read_text(encoding="utf-8"), path.name
+
+
+def test_manifest_without_measured_reliability_holds_an_empty_one():
+    assert json.loads(subset().to_json())["reliability"] == {}
+    assert Subset.model_validate_json(subset().to_json()) == subset()
+
+
 def test_subset_is_immutable_and_a_changed_copy_is_checked_again():
     made = subset()
     with pytest.raises(ValueError, match="frozen"):
         made.items = ()
-    assert made.with_(reliability={"k": 1}).reliability == {"k": 1}
-    assert made.reliability == {}
+    measured = make.reliability()
+    assert made.with_(reliability=measured).reliability == measured
+    assert made.reliability is None
     with pytest.raises(ValueError, match="not sorted"):
         made.with_(items=ITEMS[::-1])
