@@ -80,6 +80,12 @@ def method(name: str) -> Method:
     return get_method(name, **({"estimate": estimate} if estimate else {}))
 
 
+def wanted(text: str) -> list[str]:
+    """Return the names in a list with commas; `all` stands for every method."""
+    parts = text.split(",")
+    return [name for part in parts for name in (method_names() if part == "all" else [part])]
+
+
 def run_trial(
     matrix: ResponseMatrix, design: TrialDesign, sizes: tuple[int, ...], names: list[str], t: int
 ) -> list[dict[str, Any]]:
@@ -147,7 +153,7 @@ def certainty(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def table(matrix: ResponseMatrix, setting: Setting, mode: str, options: Any) -> pd.DataFrame:
     """Return the figures of all methods and sizes with one kind of targets."""
-    names = method_names() if options.methods == "all" else options.methods.split(",")
+    names = wanted(options.methods)
     design = TrialDesign((setting.sources or 1,), setting.targets, mode)
     if setting.sources is None:
         left = len(design.candidates(matrix)[1]) - (setting.targets if mode == "random" else 0)
