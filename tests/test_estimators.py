@@ -221,3 +221,10 @@ def test_design_stratum_without_items_is_no_missed_stratum():
     alone = SampleDesign(strata=(0, 0), population=(5,)).standard_error([1, 0], [0.5, 0.5])
     other = SampleDesign(strata=(0, 0), population=(5, 0)).standard_error([1, 0], [0.5, 0.5])
     assert alone == other
+
+
+def test_fitted_drops_the_last_bits_of_the_algebra():
+    made = LinearEstimator.fitted(np.array([0.1 + 0.2, 1 / 3]), 0.1 + 0.7)
+    # 0.1 + 0.2 is 0.30000000000000004, 0.1 + 0.7 is 0.7999999999999999.
+    assert made.weights == (0.3, 0.333333333333)
+    assert made.intercept == 0.8

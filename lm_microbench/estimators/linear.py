@@ -14,6 +14,8 @@ Array = npt.NDArray[np.float64]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Reads = Literal["score", "confidence"]
 
+_DECIMALS = 12
+
 
 class SampleDesign(BaseModel):
     """How a probability sample was drawn: uniformly without replacement within strata.
@@ -125,6 +127,15 @@ class LinearEstimator(BaseModel):
         if min(self.weights) <= 0:
             raise ValueError(f"weight {min(self.weights)}: those of a sample are positive")
         return self
+
+    @classmethod
+    def fitted(cls, weights: Array, intercept: float) -> LinearEstimator:
+        """Return the estimator of a regression, its numbers rounded to 1e-12.
+
+        So that the last bits of a machine's linear algebra do not make another manifest.
+        """
+        rounded = np.round(weights, _DECIMALS).tolist()
+        return cls(weights=tuple(rounded), intercept=round(intercept, _DECIMALS))
 
     @property
     def size(self) -> int:

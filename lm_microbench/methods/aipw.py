@@ -35,7 +35,7 @@ class Aipw(Method):
             strata = np.zeros(size, dtype=np.intp)
             return Choice(chosen, mean_estimator(strata, [size], np.full(size, 1 / size)))
         weights, intercept = aipw_weights(filled(source.scores), chosen)
-        return Choice(chosen, LinearEstimator(weights=tuple(weights.tolist()), intercept=intercept))
+        return Choice(chosen, LinearEstimator.fitted(weights, intercept))
 
 
 def aipw_weights(

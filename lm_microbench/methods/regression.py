@@ -37,4 +37,4 @@ def regress(source: ResponseMatrix, chosen: npt.NDArray[np.intp]) -> Choice:
         return Choice(chosen, mean_estimator(strata, [size], np.full(size, 1 / size)))
     scores = filled(source.scores)
     weights, intercept = ridge(scores[:, chosen], scores.mean(axis=1))
-    return Choice(chosen, LinearEstimator(weights=tuple(weights.tolist()), intercept=intercept))
+    return Choice(chosen, LinearEstimator.fitted(weights, intercept))
