@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,8 +47,14 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
-def read_parquet(path: Path) -> pa.Table:
+def read_parquet(path: Path, *, dictionaries: Sequence[str] = ()) -> pa.Table:
     """Return the table that one Parquet file holds.
+
+    Parameters
+    ----------
+    path : Path
+    dictionaries : sequence of str
+        Columns of few distinct texts, which are kept as numbers and a list of them.
 
     Raises
     ------
@@ -56,7 +62,7 @@ def read_parquet(path: Path) -> pa.Table:
         If it is not a Parquet file, or a part of one; the message names it.
     """
     try:
-        return pq.read_table(path)
+        return pq.read_table(path, read_dictionary=list(dictionaries))
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:

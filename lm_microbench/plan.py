@@ -117,8 +117,15 @@ def plan_study(
     The share of agreeing pairs in each bin of differences is smoothed by isotonic regression,
     weighted by the number of pairs; a tie in the estimate counts as wrong, as in the study. For
     the items that the subsets were chosen from, or the whole benchmark.
+
+    Raises
+    ------
+    ValueError
+        If the difference or the probability is not possible, or the study checked one subset.
     """
     _check(difference, probability)
+    if "target_mode" not in result.settings:
+        raise ValueError("study: a check of one subset; give a study of methods and sizes")
     target = _MODE_KINDS[str(result.settings["target_mode"])]
     curve = result.pairs()
     curve = curve[curve["reference"] != "unseen"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,18 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from lm_microbench import files
+from lm_microbench import matrix_file
+from lm_microbench.matrix_file import CONFIDENCE, ITEM, SUBTASK, FloatArray
 from lm_microbench.names import unknown
 
-FloatArray = npt.NDArray[np.float32]
 Selector = Sequence[str] | npt.NDArray[Any] | Sequence[int]
-
-SCHEMA_VERSION = 1
-_KEY = b"lm_microbench"
-_ITEM, _SUBTASK, _CONFIDENCE = "item", "subtask", "confidence:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +149,25 @@ class ResponseMatrix:
             metadata={**other.metadata, **self.metadata},
         )
 
+    def by_name(self) -> ResponseMatrix:
+        """Return the matrix with models and items sorted by name; itself where they are."""
+        models = sorted(range(self.n_models), key=self.models.__getitem__)
+        items = sorted(range(self.n_items), key=self.items.__getitem__)
+        if models == list(range(self.n_models)) and items == list(range(self.n_items)):
+            return self
+        return self.take(models=models, items=items)
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of names and numbers in hexadecimal; metadata do not count."""
+        digest = hashlib.sha256()
+        for names in (self.models, self.items, self.subtasks):
+            digest.update("\0".join(names).encode("utf-8", "surrogatepass") + b"\0\0")
+        for array in (self.scores, self.confidence):
+            if array is not None:
+                # One bit pattern for NaN, so that equal matrices have equal fingerprints.
+                digest.update(np.where(np.isnan(array), np.float32(-1), array).tobytes())
+        return digest.hexdigest()
+
     def coverage(self) -> npt.NDArray[np.float64]:
         """Return the share of items that each model answered, shape (n_models,)."""
         answered = ~np.isnan(self.scores)
@@ -178,21 +191,15 @@ class ResponseMatrix:
         Columns: `item`, `subtask`, one of each model's scores (null where not answered) and, where
         confidences are known, `confidence:<model>`. Any Parquet reader opens it.
         """
-        columns: dict[str, Any] = {_ITEM: list(self.items), _SUBTASK: list(self.subtasks)}
-        columns |= {m: _column(self.scores[i]) for i, m in enumerate(self.models)}
-        if self.confidence is not None:
-            columns |= {
-                _CONFIDENCE + m: _column(self.confidence[i]) for i, m in enumerate(self.models)
-            }
-        note = {
-            "schema": SCHEMA_VERSION,
-            "models": list(self.models),
-            "confidence": self.confidence is not None,
-            "metadata": dict(self.metadata),
-        }
-        table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(note).encode()})
-        with files.atomic(Path(path)) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+        matrix_file.write(
+            Path(path),
+            scores=self.scores,
+            models=self.models,
+            items=self.items,
+            subtasks=self.subtasks,
+            confidence=self.confidence,
+            metadata=self.metadata,
+        )
 
     @classmethod
     def load(cls, path: Path | str) -> ResponseMatrix:
@@ -205,42 +212,11 @@ class ResponseMatrix:
         ValueError
             If it is not a Parquet file of ours, its schema is newer, or its content is invalid.
         """
-        path = Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: no such file; make it with `lm-microbench collect`")
-        table = files.read_parquet(path)
-        note = _note(table)
-        if note is None:
-            raise ValueError(
-                f"{path}: a Parquet file, but not a response matrix of lm-microbench; "
-                "make one with `lm-microbench collect`"
-            )
-        if note["schema"] > SCHEMA_VERSION:
-            raise ValueError(
-                f"{path}: schema {note['schema']} is newer than this version reads "
-                f"({SCHEMA_VERSION}); upgrade lm-microbench"
-            )
+        fields = matrix_file.read(Path(path))
         try:
-            return cls._of_table(table, note)
-        except (ValueError, KeyError, TypeError) as error:
+            return cls(**fields)
+        except ValueError as error:
             raise ValueError(f"{path}: {error}; collect it again") from None
-
-    @classmethod
-    def _of_table(cls, table: pa.Table, note: Mapping[str, Any]) -> ResponseMatrix:
-        models = note["models"]
-
-        def rows(prefix: str) -> FloatArray:
-            columns = [table.column(prefix + m).to_numpy() for m in models]
-            return np.array(columns, dtype=np.float32).reshape(len(models), table.num_rows)
-
-        return cls(
-            scores=rows(""),
-            models=tuple(models),
-            items=_strings(table, _ITEM),
-            subtasks=_strings(table, _SUBTASK),
-            confidence=rows(_CONFIDENCE) if note["confidence"] else None,
-            metadata=note["metadata"],
-        )
 
 
 def _fractions(name: str, values: npt.ArrayLike, shape: tuple[int, int]) -> FloatArray:
@@ -268,7 +244,7 @@ def _check_names(kind: str, names: Sequence[str]) -> None:
         raise ValueError(f"{kind}: a name is empty")
     if kind != "models":
         return
-    bad = next((m for m in names if m in (_ITEM, _SUBTASK) or m.startswith(_CONFIDENCE)), None)
+    bad = next((m for m in names if m in (ITEM, SUBTASK) or m.startswith(CONFIDENCE)), None)
     if bad is not None:
         raise ValueError(f"models: {bad!r} is the name of a column of the file; rename the model")
 
@@ -302,29 +278,6 @@ def _spread(
     if values is not None:
         wide[:, _positions("item", list(items), onto)] = values
     return wide
-
-
-def _column(values: FloatArray) -> pa.Array:
-    return pa.array(values, type=pa.float32(), from_pandas=True)
-
-
-def _note(table: pa.Table) -> dict[str, Any] | None:
-    """Return what `save` noted in the file's schema; None where it is not ours."""
-    try:
-        note = json.loads((table.schema.metadata or {}).get(_KEY, b"null"))
-    except ValueError:
-        return None
-    kinds = {"schema": int, "models": list, "confidence": bool, "metadata": dict}
-    ours = isinstance(note, dict) and all(isinstance(note.get(k), v) for k, v in kinds.items())
-    return note if ours else None
-
-
-def _strings(table: pa.Table, column: str) -> tuple[str, ...]:
-    values = table.column(column).to_pylist()
-    wrong = next((i for i, value in enumerate(values) if not isinstance(value, str)), None)
-    if wrong is not None:
-        raise ValueError(f"column {column!r}, row {wrong}: {values[wrong]!r} is not a name")
-    return tuple(values)
 
 
 def concatenate(matrices: Iterable[ResponseMatrix]) -> ResponseMatrix:

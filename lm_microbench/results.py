@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,33 +17,15 @@ import pyarrow.parquet as pq
 from lm_microbench import files
 from lm_microbench.pairs import LEVEL, MIN_PAIRS, TOLERANCE
 from lm_microbench.resampling import Resampled, interval, resample
-from lm_microbench.trials import Outcome
+from lm_microbench.study_folder import TRIALS_FILE, read_settings, write_settings
+from lm_microbench.trial_table import KEYS, Cell, cells_of, read_trials
+
+__all__ = ["KEYS", "NORMAL_95", "THRESHOLD", "Cell", "StudyResult"]
 
 THRESHOLD = 0.02
 NORMAL_95 = 1.96
 
-SETTINGS_FILE, TRIALS_FILE = "study.json", "trials.parquet"
-KEYS = ("method", "n_sources", "size", "reference")
-_COLUMNS = ("trial", *KEYS, "target", "score", "estimate", "standard_error")
-
 Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Cell:
-    """All trials of one method, number of sources, size and reference.
-
-    Parameters
-    ----------
-    key : tuple
-        Values of `KEYS`.
-    score, estimate, standard_error : array, shape (n_trials, n_targets)
-    """
-
-    key: tuple[Any, ...]
-    score: Array
-    estimate: Array
-    standard_error: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +179,7 @@ class StudyResult:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """Every method, number of sources, size and reference, in the order of the study."""
-        return tuple(_cells(self.table))
+        return tuple(cells_of(self.table))
 
     def _resampled(self, cell: Cell) -> Resampled:
         if cell.key not in self._memory:
@@ -206,83 +187,6 @@ class StudyResult:
             self._memory[cell.key] = resample(cell.score, cell.estimate, seed)
         found: Resampled = self._memory[cell.key]
         return found
-
-
-def tabulate(
-    outcome: Outcome,
-    methods: Sequence[str],
-    n_sources: Sequence[int],
-    sizes: Sequence[int],
-    references: Sequence[str],
-) -> pa.Table:
-    """Return the rows of one trial; `methods` are labels."""
-    shape = (len(methods), len(n_sources), len(sizes), len(references), len(outcome.targets))
-    i, j, k, r, t = (axis.ravel() for axis in np.indices(shape))
-    return pa.table(
-        {
-            "trial": np.full(len(i), outcome.trial, dtype=np.int32),
-            "method": _names(i, methods),
-            "n_sources": np.asarray(n_sources, dtype=np.int32)[j],
-            "size": np.asarray(sizes, dtype=np.int32)[k],
-            "reference": _names(r, references),
-            "target": _names(t, outcome.targets),
-            "score": outcome.scores[r, t],
-            "estimate": outcome.estimates[i, j, k, t],
-            "standard_error": outcome.standard_errors[i, j, k, t],
-        }
-    )
-
-
-def read_trials(path: Path) -> pa.Table:
-    """Return a table of trials from Parquet.
-
-    Raises
-    ------
-    ValueError
-        If the file is broken or is no table of trials.
-    """
-    try:
-        table = pq.read_table(path, read_dictionary=["method", "reference", "target"])
-    except (pa.ArrowException, OSError) as error:
-        text = str(error).split("\n")[0]
-        raise ValueError(f"{path}: not a Parquet file ({text}); delete it") from None
-    if tuple(table.column_names) != _COLUMNS:
-        raise ValueError(f"{path}: columns {table.column_names}, not those of a study's trials")
-    return table
-
-
-def read_settings(folder: Path) -> Mapping[str, Any]:
-    """Return the settings of the study in a folder; nothing where there is none."""
-    path = folder / SETTINGS_FILE
-    if not path.is_file():
-        return {}
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: not a JSON file ({error}); delete it") from None
-    if not isinstance(settings, dict):
-        raise ValueError(f"{path}: not the settings of a study; delete it")
-    return settings
-
-
-def write_settings(folder: Path, settings: Mapping[str, Any]) -> None:
-    """Write the settings of a study into its folder."""
-    files.write_text(folder / SETTINGS_FILE, json.dumps(settings, indent=1) + "\n")
-
-
-def _cells(table: pa.Table) -> Iterator[Cell]:
-    frame = table.to_pandas()
-    for name in ("method", "reference"):  # in the order of the study, not of the alphabet
-        frame[name] = pd.Categorical(frame[name], categories=list(dict.fromkeys(frame[name])))
-    frame = frame.sort_values([*KEYS, "trial"], kind="stable")
-    n_trials = frame["trial"].nunique()
-    for key, rows in frame.groupby(list(KEYS), observed=True, sort=True):
-        score, estimate, error = (
-            rows[column].to_numpy(dtype=np.float64).reshape(n_trials, -1)
-            for column in ("score", "estimate", "standard_error")
-        )
-        method, n_sources, size, reference = key
-        yield Cell((str(method), int(n_sources), int(size), str(reference)), score, estimate, error)
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -308,7 +212,3 @@ def _mean(values: Array, known: npt.NDArray[np.bool_]) -> float:
 
 def _floats(bounds: tuple[Array, Array]) -> tuple[float, float]:
     return float(bounds[0]), float(bounds[1])
-
-
-def _names(codes: npt.NDArray[np.intp], names: Sequence[str]) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(codes, type=pa.int32()), list(names))

@@ -7,33 +7,26 @@ with targets better than every source (`top`) added. This module has the only lo
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 
-from lm_microbench import __version__, files
+from lm_microbench import __version__
 from lm_microbench.methods import Method, get_method
 from lm_microbench.names import unknown
 from lm_microbench.responses import ResponseMatrix
-from lm_microbench.results import (
-    TRIALS_FILE,
-    StudyResult,
-    read_settings,
-    read_trials,
-    tabulate,
-    write_settings,
-)
+from lm_microbench.results import StudyResult
+from lm_microbench.study_folder import KeptTrials
 from lm_microbench.subset import Subset
+from lm_microbench.trial_table import tabulate
 from lm_microbench.trials import Outcome, SharedMatrix, Split, TargetMode, TrialDesign, run_trial
 
 N_SOURCES, N_TARGETS, N_TRIALS = 300, 50, 50
@@ -104,11 +97,11 @@ def study(
     labels = [label(method) for method in chosen]
     _check_matrix(matrix)
     design = _design(matrix, n_sources, n_targets, target_mode, targets, split, seed)
-    matrix = _sorted(matrix)
+    matrix = matrix.by_name()
     design.check(matrix)
     _check_request(labels, sizes, trials, design, matrix.n_items)
     settings = _settings(matrix, design, chosen, sizes)
-    store = _Kept(None if folder is None else Path(folder), settings)
+    store = KeptTrials(None if folder is None else Path(folder), settings)
     done = store.read(trials)
     missing = [t for t in range(trials) if t not in done]
     n_kept = len(done)
@@ -144,27 +137,8 @@ def check_subset(matrix: ResponseMatrix, subset: Subset, *, seed: int = 0) -> St
         If it has fewer than two models, or one that answered nothing.
     """
     _check_matrix(matrix)
-    matrix = _sorted(matrix)
-    index = {item: i for i, item in enumerate(matrix.items)}
-    absent = next((item for item in subset.items if item not in index), None)
-    if absent is not None:
-        raise unknown("item of the subset", absent, index, hint="the matrix lacks it")
-    sources = set(subset.provenance.sources)
-    names = [name for name in matrix.models if name not in sources]
-    notes = []
-    if len(names) < 2:
-        notes.append(
-            f"{matrix.n_models - len(names)} of {matrix.n_models} models are sources of the subset;"
-            " all are used, and the figures are too good"
-        )
-        names = list(matrix.models)
-    if len(names) < 2:
-        raise ValueError(f"matrix: {len(names)} model; a pair needs at least 2")
-    if subset.provenance.n_items != matrix.n_items:
-        notes.append(
-            f"the subset was chosen from {subset.provenance.n_items} items, the matrix has "
-            f"{matrix.n_items}; the figures are for the latter"
-        )
+    matrix = matrix.by_name()
+    names, notes = _targets_of(subset, matrix)
     for note in notes:
         warnings.warn(note, stacklevel=2)
     targets = matrix.take(models=names)
@@ -176,10 +150,13 @@ def check_subset(matrix: ResponseMatrix, subset: Subset, *, seed: int = 0) -> St
         subset.estimate(answers)[None, None, None],
         subset.standard_error(answers)[None, None, None],
     )
-    table = tabulate(outcome, [subset.provenance.method], [len(sources)], [subset.size], ["full"])
+    table = tabulate(
+        outcome, [subset.provenance.method], [len(set(subset.provenance.sources))],
+        [subset.size], ["full"],
+    )  # fmt: skip
     settings = {
         "subset": subset.provenance.model_dump(mode="json"),
-        "matrix_sha256": _fingerprint(matrix),
+        "matrix_sha256": matrix.fingerprint(),
         "seed": seed,
         "package_version": __version__,
     }
@@ -213,57 +190,29 @@ def _run(
     )
 
 
-class _Kept:
-    """Trials of an unfinished study in its folder, a file each; nothing where there is none."""
-
-    def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
-        self.folder = folder
-        self.settings = settings
-
-    def read(self, trials: int) -> dict[int, pa.Table]:
-        """Return the kept trials; claims an empty folder for this study."""
-        if self.folder is None:
-            return {}
-        there = {k: v for k, v in read_settings(self.folder).items() if k != "notes"}
-        if not there:
-            write_settings(self.folder, self.settings)
-            return {}
-        for key in [*self.settings, *there]:
-            if there.get(key) != self.settings.get(key):
-                raise ValueError(
-                    f"{self.folder}: holds another study ({key}: {_short(there.get(key))}, asked "
-                    f"for {_short(self.settings.get(key))}); give another folder, or delete it"
-                )
-        kept: dict[int, pa.Table] = {}
-        whole = self.folder / TRIALS_FILE
-        for path in [*([whole] if whole.is_file() else []), *sorted(self._parts.glob("*.parquet"))]:
-            table = read_trials(path)
-            numbers = table.column("trial").to_numpy()
-            kept |= {int(t): table.filter(pa.array(numbers == t)) for t in np.unique(numbers)}
-        if any(t >= trials for t in kept):
-            raise ValueError(
-                f"{self.folder}: holds {max(kept) + 1} trials of this study, asked for {trials}; "
-                "ask for as many, or give another folder"
-            )
-        return kept
-
-    def keep(self, trial: int, table: pa.Table) -> pa.Table:
-        """Write one trial's rows, and return them."""
-        if self.folder is not None:
-            with files.atomic(self._parts / f"trial-{trial:05d}.parquet") as temporary:
-                pq.write_table(table, temporary, compression="zstd")
-        return table
-
-    def clear(self) -> None:
-        """Remove the files of single trials: the study is saved as a whole."""
-        for path in self._parts.glob("*.parquet"):
-            path.unlink()
-        if self._parts.is_dir():
-            self._parts.rmdir()
-
-    @property
-    def _parts(self) -> Path:
-        return (self.folder or Path()) / "unfinished"
+def _targets_of(subset: Subset, matrix: ResponseMatrix) -> tuple[list[str], list[str]]:
+    """Return the models that a subset can be checked on, and what a reader must know of that."""
+    known = set(matrix.items)
+    absent = next((item for item in subset.items if item not in known), None)
+    if absent is not None:
+        raise unknown("item of the subset", absent, known, hint="the matrix lacks it")
+    sources = set(subset.provenance.sources)
+    names = [name for name in matrix.models if name not in sources]
+    notes = []
+    if len(names) < 2:
+        notes.append(
+            f"{matrix.n_models - len(names)} of {matrix.n_models} models are sources of the subset;"
+            " all are used, and the figures are too good"
+        )
+        names = list(matrix.models)
+    if len(names) < 2:
+        raise ValueError(f"matrix: {len(names)} model; a pair needs at least 2")
+    if subset.provenance.n_items != matrix.n_items:
+        notes.append(
+            f"the subset was chosen from {subset.provenance.n_items} items, the matrix has "
+            f"{matrix.n_items}; the figures are for the latter"
+        )
+    return names, notes
 
 
 def _design(
@@ -280,8 +229,10 @@ def _design(
         n_targets = len(set(named))
     if seed < 0:
         raise ValueError(f"seed: {seed} is negative; give 0 or more")
-    counts = (n_sources,) if isinstance(n_sources, int) else tuple(n_sources or ())
-    design = TrialDesign(counts or (1,), n_targets, target_mode, named, split, seed)
+    counts: tuple[int, ...] = (1,)
+    if n_sources is not None:
+        counts = tuple(map(int, np.atleast_1d(n_sources)))
+    design = TrialDesign(counts, n_targets, target_mode, named, split, seed)
     if n_sources is None:
         design.check(matrix)
         left = len(design.candidates(matrix)[1]) - (n_targets if target_mode == "random" else 0)
@@ -331,29 +282,6 @@ def _settings(
         "seed": design.seed,
         "n_models": matrix.n_models,
         "n_items": matrix.n_items,
-        "matrix_sha256": _fingerprint(matrix),
+        "matrix_sha256": matrix.fingerprint(),
         "package_version": __version__,
     }
-
-
-def _sorted(matrix: ResponseMatrix) -> ResponseMatrix:
-    """Return the matrix with models and items sorted by name: their order must not matter."""
-    models = sorted(range(matrix.n_models), key=matrix.models.__getitem__)
-    items = sorted(range(matrix.n_items), key=matrix.items.__getitem__)
-    return matrix.take(models=models, items=items)
-
-
-def _fingerprint(matrix: ResponseMatrix) -> str:
-    digest = hashlib.sha256()
-    for names in (matrix.models, matrix.items, matrix.subtasks):
-        digest.update("\0".join(names).encode("utf-8", "surrogatepass") + b"\0\0")
-    for array in (matrix.scores, matrix.confidence):
-        if array is not None:
-            # One bit pattern for NaN, so that equal matrices have equal fingerprints.
-            digest.update(np.where(np.isnan(array), np.float32(-1), array).tobytes())
-    return digest.hexdigest()
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

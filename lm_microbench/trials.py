@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
+from lm_microbench.matrix_file import FloatArray
 from lm_microbench.methods import Method
 from lm_microbench.names import unknown
-from lm_microbench.responses import FloatArray, ResponseMatrix
+from lm_microbench.responses import ResponseMatrix
 
 Positions = npt.NDArray[np.intp]
 Array = npt.NDArray[np.float64]

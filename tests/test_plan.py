@@ -81,6 +81,13 @@ def test_plan_study_pools_bins_that_fall():
     assert table["target"][0] == "above"
 
 
+def test_plan_study_of_one_subsets_check_is_refused():
+    check = Study()
+    check.settings = {"subset": {"method": "random"}, "seed": 0}
+    with pytest.raises(ValueError, match="a check of one subset; give a study of methods"):
+        plan_study(check, 0.01)
+
+
 @pytest.mark.parametrize(
     ("difference", "probability"), [(0, 0.8), (2, 0.8), (0.02, 0.5), (0.02, 1)]
 )

@@ -93,6 +93,22 @@ def test_take_names_positions_and_masks_say_the_same(wanted):
     same(matrix().take(items=wanted), matrix().take(items=["x", "z"]))
 
 
+def test_by_name_sorts_models_and_items_with_their_answers():
+    mixed = matrix(((1, 0, 0.5), (0.5, 1, 0)), ("b", "a"), ("z", "x", "y"))
+    found = mixed.by_name()
+    assert (found.models, found.items) == (("a", "b"), ("x", "y", "z"))
+    assert found.scores.tolist() == [[1, 0, 0.5], [0, 0.5, 1]]
+    assert found.by_name() is found
+
+
+def test_fingerprint_is_of_names_and_numbers_only():
+    first = matrix().fingerprint()
+    assert matrix(metadata={"k": 1}).fingerprint() == first
+    assert matrix(models=("a", "c")).fingerprint() != first
+    assert matrix(((1, 0, NAN), (0.5, NAN, 0))).fingerprint() != first
+    assert matrix(confidence=matrix().scores).fingerprint() != first
+
+
 def test_take_nothing_gives_an_empty_matrix():
     m = matrix().take(models=[], items=np.zeros(3, bool))
     assert (m.n_models, m.n_items, m.accuracy().shape) == (0, 0, (0,))

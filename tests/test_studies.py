@@ -11,8 +11,9 @@ import pytest
 from lm_microbench.methods import get_method, select
 from lm_microbench.readers import read_responses
 from lm_microbench.responses import ResponseMatrix
-from lm_microbench.results import KEYS, StudyResult
+from lm_microbench.results import StudyResult
 from lm_microbench.studies import check_subset, label, study
+from lm_microbench.trial_table import KEYS
 
 SMALL = {"methods": ["random"], "sizes": [5, 20], "n_sources": 8, "n_targets": 10, "trials": 6}
 
@@ -323,6 +324,7 @@ def test_check_subset_of_other_items_warns_or_says_which(matrix):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
+        ({"n_sources": []}, ValueError, r"n_sources: \[\]; give one or more"),
         ({"n_sources": 35}, ValueError, "35 sources and 10 targets of 40 models"),
         ({"sizes": [5, 31]}, ValueError, "sizes: 31, but the seen half has 30 items; give 1 to 30"),
         ({"sizes": [0]}, ValueError, "sizes: 0"),

@@ -76,7 +76,7 @@ class Method(ABC):
     ) -> list[Subset]:
         """Return one subset for each size; each is what `select` alone would give."""
         sizes = [self._checked(source, size) for size in sizes]
-        canonical = _canonical(source)
+        canonical = source.by_name()
         seed = int(rng.integers(2**63))
         prepared = self._prepare(canonical, np.random.default_rng([seed, 0]))
         return [
@@ -190,12 +190,3 @@ def filled(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     count = known.sum(axis=0)
     mean = np.where(count > 0, wide.sum(axis=0) / np.maximum(count, 1), overall)
     return np.where(known, wide, mean)
-
-
-def _canonical(source: ResponseMatrix) -> ResponseMatrix:
-    """Return the matrix with models and items sorted by name."""
-    models = np.argsort(np.array(source.models, dtype=object), kind="stable")
-    items = np.argsort(np.array(source.items, dtype=object), kind="stable")
-    if (np.diff(models) == 1).all() and (np.diff(items) == 1).all():
-        return source
-    return source.take(models=models, items=items)

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from lm_microbench.matrix_file import CONFIDENCE, KEY
 from lm_microbench.responses import ResponseMatrix
 
 Scores = npt.NDArray[np.float64]
 
 UNNAMED_SUBTASK = "all"
-_CONFIDENCE = "confidence:"
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "None"]
 _LAYOUT = "give columns `item`, `subtask` and one a model, or `model` and one an item"
 
@@ -70,7 +70,7 @@ def _read_parquet(path: Path) -> ResponseMatrix:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a Parquet file ({_first(error)})") from None
-    if b"lm_microbench" in (table.schema.metadata or {}):
+    if KEY in (table.schema.metadata or {}):
         return ResponseMatrix.load(path)
     return _of_table(path, table, "row", 0)
 
@@ -119,13 +119,13 @@ def _of_table(path: Path, table: pa.Table, row: str, first: int) -> ResponseMatr
     for column in names:
         _check_filled(path, table, column, row, first)
     cells = {c: _numbers(path, table, c, row, first) for c in table.column_names if c not in names}
-    plain = [c for c in cells if not c.startswith(_CONFIDENCE)]
+    plain = [c for c in cells if not c.startswith(CONFIDENCE)]
     scores = _stack(cells, plain, table.num_rows)
     known = None
     if len(plain) < len(cells):
         _check_confidence(path, plain, cells)
         nothing = np.full(table.num_rows, np.nan)
-        wide = {c: cells.get(_CONFIDENCE + c, nothing) for c in plain}
+        wide = {c: cells.get(CONFIDENCE + c, nothing) for c in plain}
         known = _stack(wide, plain, table.num_rows)
     if "model" in names:
         models, items = _strings(table, "model"), plain
@@ -173,10 +173,10 @@ def _check_filled(path: Path, table: pa.Table, column: str, row: str, first: int
 
 
 def _check_confidence(path: Path, models: Sequence[str], cells: dict[str, Scores]) -> None:
-    known = {_CONFIDENCE + name for name in models}
-    alone = next((c for c in cells if c.startswith(_CONFIDENCE) and c not in known), None)
+    known = {CONFIDENCE + name for name in models}
+    alone = next((c for c in cells if c.startswith(CONFIDENCE) and c not in known), None)
     if alone is not None:
-        name = alone.removeprefix(_CONFIDENCE)
+        name = alone.removeprefix(CONFIDENCE)
         raise ValueError(f"{path}: column {alone!r} stands without {name!r}; add its scores")
 
 
