@@ -19,9 +19,10 @@ from transformers.trainer_callback import CallbackHandler
 from lm_microbench.benchmark import Benchmark, load_benchmark
 from lm_microbench.folders import task_folders
 from lm_microbench.history import Point, history, load_points, numbers, save_history, save_points
+from lm_microbench.readers.samples import ROW_KEY
 from lm_microbench.registry import find_subset
 from lm_microbench.subset import Subset
-from lm_microbench.task import ESTIMATE, ROW_KEY
+from lm_microbench.task import ESTIMATE
 
 POINTS_FILE = "points.json"
 

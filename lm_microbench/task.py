@@ -5,47 +5,25 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lm_eval.api.instance import Instance
-from lm_eval.api.samplers import FirstNSampler
 from lm_eval.api.task import Task
 from lm_eval.config.task import TaskConfig
 
 from lm_microbench.benchmark import load_benchmark
-from lm_microbench.leaves import Document, find_documents, leaf_documents, load_leaves
-from lm_microbench.readers.confidence import right_share
-from lm_microbench.subset import Documents, Subset
+from lm_microbench.leaves import load_leaves
+from lm_microbench.places import MicroDocument, Place, Places
+from lm_microbench.readers.samples import ROW_KEY
+from lm_microbench.replay import Replay
+from lm_microbench.subset import Subset
 
 ESTIMATE = "full_estimate"
-ROW_KEY = "lm_microbench"
 NOT_AVAILABLE = "N/A"
 
 log = logging.getLogger(__name__)
-
-
-class MicroDocument(dict[str, Any]):
-    """A document as the samples file shows it: the base's own, and which item it is.
-
-    The added key `lm_microbench` holds item, weight, task (the leaf task) and position. Requests
-    carry the base's own document, so `doc_hash` is the full run's.
-    """
-
-    index: int = -1
-
-
-@dataclass
-class _Place:
-    """One chosen item: its place in the subset, its leaf task and its document there."""
-
-    index: int
-    leaf: Task
-    position: int
-    document: Document
-    requests: list[Instance] = field(default_factory=list)
 
 
 class MicroTask(Task):  # type: ignore[misc]
@@ -78,26 +56,14 @@ class MicroTask(Task):  # type: ignore[misc]
         self._leaves = load_leaves(self.benchmark, names, metadata)
         self.VERSION = metadata.get("version")
         self._check_leaves(path)
-        self._places = self._find_places(self.subset.documents)
-        self._by_document = {id(place.document): place for place in self._places}
+        self._places = Places(self.benchmark, self.subset, self.subset.documents, self._leaves)
+        self._replay = Replay()
         self._requests: dict[str, list[Instance]] = defaultdict(list)
-        self._replayed: dict[str, int] = defaultdict(int)
         self._instances: list[Instance] | None = None
         self._estimates = True
         self._config = self._make_config(str(config["task"]), metadata)
 
     # ---- what is run ----------------------------------------------------------------------------
-
-    def _find_places(self, documents: Documents) -> list[_Place]:
-        """Return the chosen documents, those of each leaf task in the order of the full run."""
-        found = find_documents(self.benchmark, self.subset, self._leaves)
-        places = [
-            (task, position, _Place(index, self._leaves[task], position, document))
-            for index, (task, (position, document)) in enumerate(
-                zip(documents.tasks, found, strict=True)
-            )
-        ]
-        return [place for _, _, place in sorted(places, key=lambda x: x[:2])]
 
     def _check_leaves(self, path: Path) -> None:
         """Refuse leaf tasks whose results cannot be put in one table."""
@@ -149,25 +115,7 @@ class MicroTask(Task):  # type: ignore[misc]
     @property
     def eval_docs(self) -> list[MicroDocument]:
         """The chosen documents, with the item's name and weight added."""
-        weights = self.subset.weights()
-        documents = []
-        for number, place in enumerate(self._places):
-            note = {
-                "item": self.subset.items[place.index],
-                "weight": float(weights[place.index]),
-                "task": place.leaf.task_name,
-                "position": place.position,
-            }
-            document = MicroDocument({**place.document, ROW_KEY: note})
-            document.index = number
-            documents.append(document)
-        return documents
-
-    def _place(self, doc: Mapping[str, Any]) -> _Place:
-        """Return the place of a document, be it ours or the base's own."""
-        if isinstance(doc, MicroDocument):
-            return self._places[doc.index]
-        return self._by_document[id(doc)]
+        return self._places.documents()
 
     def build_all_requests(
         self,
@@ -208,34 +156,14 @@ class MicroTask(Task):  # type: ignore[misc]
 
     def fewshot_context(self, doc: Mapping[str, Any], num_fewshot: int, **kwargs: Any) -> Any:
         """Return the prompt that the leaf task builds, with the leaf's own number of shots."""
-        place = self._place(doc)
+        place = self._places.of(doc)
         shots = place.leaf.config.num_fewshot or 0
-        self._replay(place, shots, kwargs)
+        self._replay.up_to(place, shots, kwargs)
         return place.leaf.fewshot_context(place.document, num_fewshot=shots, **kwargs)
-
-    def _replay(self, place: _Place, shots: int, kwargs: Mapping[str, Any]) -> None:
-        """Draw the shots of the documents before this one, as the full run does.
-
-        A random few-shot sampler draws once for each document, in order; a subset gets the full
-        run's shots only if the draws of the documents it leaves out are made too.
-        """
-        leaf = place.leaf
-        sampler = getattr(leaf, "sampler", None)
-        start = self._replayed[leaf.task_name]
-        self._replayed[leaf.task_name] = place.position + 1
-        if shots == 0 or isinstance(sampler, FirstNSampler):
-            return
-        docs = leaf_documents(leaf)
-        for position in range(start, place.position):
-            if sampler is None:
-                leaf.fewshot_context(docs[position], num_fewshot=shots, **kwargs)
-            else:
-                same = leaf.fewshot_cfg.split == leaf.config.test_split
-                sampler.sample(n=shots, eval_doc=docs[position] if same else None)
 
     def construct_requests(self, doc: Mapping[str, Any], ctx: Any, **kwargs: Any) -> list[Instance]:
         """Return the requests that the leaf task makes, under this task's name."""
-        place = self._place(doc)
+        place = self._places.of(doc)
         name, doc_id, _ = kwargs.pop("metadata")
         requests = place.leaf.construct_requests(
             doc=place.document,
@@ -258,24 +186,18 @@ class MicroTask(Task):  # type: ignore[misc]
 
     def process_results(self, doc: Mapping[str, Any], results: Any) -> dict[str, Any]:
         """Return the leaf task's metrics and, for the estimate, the item's place with its score."""
-        place = self._place(doc)
+        place = self._places.of(doc)
         metrics = dict(place.leaf.process_results(place.document, results))
         if self._estimates and self.benchmark.metric in metrics:
             answer = (place.index, self._answer(place, metrics, results))
             metrics |= {ESTIMATE: answer, f"{ESTIMATE}_stderr": answer}
         return metrics
 
-    def _answer(self, place: _Place, metrics: Mapping[str, Any], results: Any) -> float:
+    def _answer(self, place: Place, metrics: Mapping[str, Any], results: Any) -> float:
         """Return what the estimator reads of an item: its score, or the confidence."""
         if self.subset.estimator.reads == "score":
             return float(metrics[self.benchmark.metric])
-        row = {
-            "arguments": [list(request.args) for request in place.requests],
-            "filtered_resps": [list(result) for result in results],
-            "target": place.leaf.doc_to_target(place.document),
-            "acc": metrics.get("acc"),
-        }
-        return right_share(row)
+        return place.confidence(results, metrics.get("acc"))
 
     def aggregation(self) -> dict[str, Callable[..., Any]]:
         """Return the leaf's aggregations and those of the estimate and its standard error.
@@ -332,7 +254,7 @@ class MicroTask(Task):  # type: ignore[misc]
 
     def set_fewshot_seed(self, seed: int | None = None) -> None:
         """Seed the few-shot samplers of all leaves, as for the full run."""
-        self._replayed.clear()
+        self._replay.restart()
         for leaf in self._leaves.values():
             leaf.set_fewshot_seed(seed)
 
@@ -349,17 +271,17 @@ class MicroTask(Task):  # type: ignore[misc]
 
     def doc_to_text(self, doc: Mapping[str, Any], *args: Any) -> Any:
         """Return what the leaf task returns."""
-        place = self._place(doc)
+        place = self._places.of(doc)
         return place.leaf.doc_to_text(place.document, *args)
 
     def doc_to_target(self, doc: Mapping[str, Any], *args: Any) -> Any:
         """Return what the leaf task returns."""
-        place = self._place(doc)
+        place = self._places.of(doc)
         return place.leaf.doc_to_target(place.document, *args)
 
     def doc_to_prefix(self, doc: Mapping[str, Any]) -> Any:
         """Return what the leaf task returns."""
-        place = self._place(doc)
+        place = self._places.of(doc)
         return place.leaf.doc_to_prefix(place.document)
 
     def has_training_docs(self) -> bool:

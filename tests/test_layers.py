@@ -8,12 +8,12 @@ from pathlib import Path
 import lm_microbench
 
 ORDER = [
-    "__init__", "names", "files", "folders", "responses", "items", "benchmark", "readers",
-    "irt", "clusters", "ridge", "predictive", "estimators", "held_out", "subset", "methods",
-    "pairs", "reliability", "resampling", "trials", "results", "studies", "ordering",
-    "comparison", "plan", "build", "leaves", "drafts", "task", "registry", "_autoload",
-    "history", "checkpoints", "callback", "watch", "report", "plots", "html", "history_report",
-    "cli",
+    "__init__", "names", "files", "folders", "matrix_file", "responses", "items", "benchmark",
+    "readers", "irt", "clusters", "ridge", "predictive", "estimators", "held_out", "subset",
+    "methods", "pairs", "reliability", "resampling", "trials", "trial_table", "study_folder",
+    "results", "studies", "ordering", "comparison_tables", "comparison", "plan", "build",
+    "leaves", "drafts", "places", "replay", "task", "registry", "_autoload", "history",
+    "checkpoints", "callback", "watch", "report", "plots", "html", "history_report", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 
