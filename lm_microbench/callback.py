@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from transformers import TrainerCallback
 from transformers.trainer_callback import CallbackHandler
@@ -140,8 +141,8 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
             with unchanged(model):
                 results = self._run(model, self.tokenizer or processing_class)
             if results is not None and state.is_world_process_zero:
-                self._note(results, args, state)
-                self._log(args, state, control, handler)
+                table = self._note(results, args, state)
+                self._log(table, args, state, control, handler)
         except Exception as error:
             log.warning(
                 "step %d: the evaluation failed and is skipped: %r", state.global_step, error
@@ -170,18 +171,27 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
             **{"bootstrap_iters": 0, **self.options, "log_samples": True},
         )
 
-    def _note(self, results: Mapping[str, Any], args: Any, state: Any) -> None:
-        """Add the answers to the history and write it."""
+    def _note(self, results: Mapping[str, Any], args: Any, state: Any) -> pd.DataFrame:
+        """Add the answers to the history, write it and return it."""
         name = f"checkpoint-{state.global_step}"
         for task, subset in self._subsets.items():
             scores = scores_of(results["samples"][task], subset, self._benchmarks[task])
             self._points.append(Point(name, task, scores))
         save_points(self._points, self._folder(args) / POINTS_FILE)
-        save_history(history(self._points, self._subsets), self._folder(args))
+        table = history(self._points, self._subsets)
+        save_history(table, self._folder(args))
+        return table
 
-    def _log(self, args: Any, state: Any, control: Any, handler: CallbackHandler | None) -> None:
+    def _log(
+        self,
+        table: pd.DataFrame,
+        args: Any,
+        state: Any,
+        control: Any,
+        handler: CallbackHandler | None,
+    ) -> None:
         """Log the newest numbers as `Trainer.log` does."""
-        rows = history(self._points, self._subsets).to_dict("records")[-len(self.tasks) :]
+        rows = table.tail(len(self._subsets)).to_dict("records")
         logs = {
             f"eval_{row['task']}_{name}": value
             for row in rows

@@ -15,7 +15,7 @@ from lm_microbench.comparison_tables import WORDS, task_tables
 from lm_microbench.names import unknown
 from lm_microbench.ordering import PROBABILITY, Correction
 from lm_microbench.readers import MicroRun, read_lm_eval
-from lm_microbench.responses import ResponseMatrix, concatenate
+from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Subset
 
 __all__ = ["WORDS", "Comparison", "compare", "read_full"]
@@ -122,11 +122,20 @@ def read_full(sources: Iterable[Path], benchmark: Benchmark, *, jobs: int = 1) -
         If a file is not a response matrix, or a model occurs in two of the sources.
     """
     paths = [Path(source) for source in sources]
-    matrices = [ResponseMatrix.load(path) for path in paths if path.suffix == ".parquet"]
+    found = [(str(x), ResponseMatrix.load(x)) for x in paths if x.suffix == ".parquet"]
     folders = [path for path in paths if path.suffix != ".parquet"]
     if folders:
-        matrices.append(read_lm_eval(folders, benchmark, jobs=jobs)[0])
-    return concatenate(matrices)
+        name = ", ".join(map(str, folders))
+        found.append((name, read_lm_eval(folders, benchmark, jobs=jobs)[0]))
+    if not found:
+        raise ValueError("full runs: none is given; give a response matrix or folders of runs")
+    whole = found[0][1]
+    for name, matrix in found[1:]:
+        try:
+            whole = whole.join(matrix)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return whole
 
 
 def _latest(runs: Iterable[MicroRun], notes: list[str]) -> dict[str, dict[str, MicroRun]]:

@@ -53,8 +53,8 @@ class Point:
 
 def step_of(checkpoint: str) -> int | None:
     """Return the last whole number in a checkpoint's name; None where there is none."""
-    numbers = _NUMBER.findall(checkpoint)
-    return int(numbers[-1]) if numbers else None
+    found = _NUMBER.findall(checkpoint)
+    return int(found[-1]) if found else None
 
 
 def in_order(checkpoint: str) -> tuple[bool, int, str]:
@@ -105,10 +105,15 @@ def _row(point: Point, subset: Subset, earlier: Sequence[tuple[Point, float]]) -
         "standard_error": float(subset.standard_error(scores)[0]),
     }
     if earlier:
-        others = {"last": earlier[-1][0], "best": max(earlier, key=lambda x: x[1])[0]}
+        others = {"last": earlier[-1][0], "best": max(earlier, key=_rank)[0]}
         for name, other in others.items():
             row |= {name: other.checkpoint} | _compared(name, subset, scores, other)
     return row
+
+
+def _rank(earlier: tuple[Point, float]) -> tuple[bool, float]:
+    """Return what the best is the highest by; an estimate that is not known is never the best."""
+    return not math.isnan(earlier[1]), earlier[1]
 
 
 def _compared(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from lm_microbench import files
 from lm_microbench.names import unknown
 
+_COPY = re.compile(r"#\d+$")
 _COLUMNS = {"item": str, "subtask": str, "task": str, "position": int, "content": str}
 
 
@@ -104,6 +106,11 @@ class ItemTable:
             return cls(tuple(Location(*row) for row in zip(*columns, strict=True)))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def without_copy(name: str) -> str:
+    """Return an item's name without the `#2`, `#3` that a later copy of it got."""
+    return _COPY.sub("", name)
 
 
 def _numbered(locations: Iterable[Location]) -> Iterable[Location]:

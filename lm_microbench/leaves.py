@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,13 +12,12 @@ from lm_eval.api.task import Task
 from lm_eval.tasks import TaskManager
 
 from lm_microbench.benchmark import Benchmark
-from lm_microbench.items import ItemTable
+from lm_microbench.items import ItemTable, without_copy
 from lm_microbench.names import unknown
 from lm_microbench.subset import Subset
 
 Document = Mapping[str, Any]
 Row = tuple[str, str, int, str]  # item, leaf task, position, content
-_COPY = re.compile(r"#\d+$")
 
 
 def load_leaves(
@@ -125,7 +123,7 @@ def _is_there(benchmark: Benchmark, row: Row, leaves: Mapping[str, Task]) -> boo
     docs = leaf_documents(leaves[task])
     if position >= len(docs):
         return False
-    named = benchmark.base_name(docs[position], task) in (item, _COPY.sub("", item))
+    named = benchmark.base_name(docs[position], task) in (item, without_copy(item))
     return named and benchmark.content_hash(docs[position]) == content
 
 

@@ -202,9 +202,13 @@ def _cover(alike: Flags) -> Iterator[list[int]]:
         if covered[i, j] or (i == j and alike[i].sum() > 1):
             continue
         group = [int(i)] if i == j else [int(i), int(j)]
-        for model in range(len(alike)):
-            if model not in group and alike[model, group].all():
-                group.append(model)
+        fits: Flags = np.all(alike[group], axis=0)
+        fits[group] = False
+        while fits.any():
+            model = int(np.argmax(fits))  # the first; those passed over never fit again
+            group.append(model)
+            fits &= alike[model]
+            fits[model] = False
         covered[np.ix_(group, group)] = True
         yield sorted(group)
 

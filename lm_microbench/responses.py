@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -278,13 +278,3 @@ def _spread(
     if values is not None:
         wide[:, _positions("item", list(items), onto)] = values
     return wide
-
-
-def concatenate(matrices: Iterable[ResponseMatrix]) -> ResponseMatrix:
-    """Return all models of several matrices in one, joined by item (see `ResponseMatrix.join`)."""
-    result: ResponseMatrix | None = None
-    for matrix in matrices:
-        result = matrix if result is None else result.join(matrix)
-    if result is None:
-        raise ValueError("no response matrix was given")
-    return result

@@ -54,7 +54,7 @@ class StudyResult:
     @property
     def n_trials(self) -> int:
         """Number of trials."""
-        return len(set(self.table.column("trial").to_pylist()))
+        return len(self.table.column("trial").unique())
 
     def trials(self) -> pd.DataFrame:
         """Return one row for each trial, method, n_sources, size, reference and target."""

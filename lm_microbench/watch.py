@@ -233,6 +233,8 @@ class Watcher:
                 before = json.loads(path.read_text(encoding="utf-8"))
             except ValueError:
                 raise ValueError(f"{path}: not a JSON file; delete it") from None
+            if not isinstance(before, dict):
+                raise ValueError(f"{path}: not the settings of a watch; delete it")
             changed = next((k for k, v in settings.items() if before.get(k) != v), None)
             if changed is not None:
                 raise ValueError(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from lm_microbench.comparison import compare
+from lm_microbench.comparison import compare, read_full
 from lm_microbench.estimators import mean_estimator
 from lm_microbench.readers import MicroRun
 from lm_microbench.responses import ResponseMatrix
@@ -160,3 +160,16 @@ def test_compare_groups_name_the_best_estimate_first_whatever_the_full_scores():
     )
     assert result.models["model"].tolist() == ["a", "c", "d"]
     assert result.models["groups"].tolist() == ["b", "a", "c"]
+
+
+def test_read_full_joins_matrices_and_names_the_one_that_does_not_fit(tmp_path):
+    first = ResponseMatrix([[1, 0]], ["a"], ["x", "y"], ["s"] * 2)
+    for name, model in (("a", "a"), ("b", "b"), ("again", "a")):
+        matrix = ResponseMatrix(first.scores, [model], first.items, first.subtasks)
+        matrix.save(tmp_path / f"{name}.parquet")
+    a, b, again = (tmp_path / f"{name}.parquet" for name in ("a", "b", "again"))
+    assert read_full([a, b], None).models == ("a", "b")
+    with pytest.raises(ValueError, match=r"again\.parquet: join: model 'a' is in both"):
+        read_full([a, b, again], None)
+    with pytest.raises(ValueError, match="full runs: none is given"):
+        read_full([], None)

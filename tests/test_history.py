@@ -66,6 +66,12 @@ def test_history_takes_the_earliest_of_equally_good_checkpoints_as_the_best():
     assert list(table(points)["best"])[1:] == ["step_1", "step_1"]
 
 
+def test_history_without_an_estimate_is_never_the_best():
+    silent = Point("step_0", TASK, (math.nan,) * 4)
+    points = [silent, *(Point(f"step_{n}", TASK, (1, 0, 0, 0)) for n in (1, 2, 3))]
+    assert list(table(points)["best"])[2:] == ["step_1", "step_1"]
+
+
 def test_history_does_not_depend_on_the_order_of_points():
     pd.testing.assert_frame_equal(table(), table(POINTS[::-1]))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lm_microbench.methods import get_method, method_names, select
+from lm_microbench.methods.anchor import Anchor
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Subset
 
@@ -251,3 +252,14 @@ def test_select_another_process_and_number_of_threads_gives_the_same_items():
     for method, items in found[0].items():
         assert found[1][method] == items, method
         assert found[2][method] == items, method
+
+
+def test_method_made_by_hand_with_a_wrong_option_is_refused():
+    # `get_method` checks types; a method that is made directly checks its own.
+    with pytest.raises(ValueError, match="estimate: 'scores'; give 'auto', 'score' or"):
+        Anchor(estimate="scores")
+
+
+def test_select_options_beside_a_method_that_has_its_own_are_refused():
+    with pytest.raises(ValueError, match="options: weights; a method that is made has its own"):
+        select(CASES["ordinary"](), get_method("stratified"), 5, weights="none")

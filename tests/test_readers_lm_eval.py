@@ -314,6 +314,15 @@ def test_read_lm_eval_folder_names_the_model_only_without_a_results_file(toy, ru
     assert renamed.models == ("m", "org__n")
 
 
+def test_read_lm_eval_broken_results_file_is_told(toy, runs):
+    folder = make.make_run(runs, "org/m", name="folder")
+    [path] = folder.glob("results_*.json")
+    path.write_text(path.read_text()[:-9])
+    matrix, report = read(runs, toy)
+    assert matrix.models == ("folder",)
+    assert str(path) in report.notes[0] and "not a JSON file" in report.notes[0]
+
+
 # ---- micro-tasks --------------------------------------------------------------------------------
 
 

@@ -113,6 +113,16 @@ def test_read_mmlu_pro_guess_without_options_asks_for_the_questions(toy, tmp_pat
     assert matrix.scores[0, 0] == 0.25
 
 
+def test_read_mmlu_pro_wrong_questions_are_named(toy, tmp_path):
+    path, questions = write(tmp_path, "m", RIGHT), tmp_path / "q.parquet"
+    questions.write_text("no Parquet")
+    with pytest.raises(ValueError, match=r"q\.parquet: cannot be read as Parquet"):
+        read_mmlu_pro([path], toy, questions=questions)
+    pd.DataFrame({"question_id": [10], "category": ["math"]}).to_parquet(questions)
+    with pytest.raises(ValueError, match=r"q\.parquet: no column 'options'"):
+        read_mmlu_pro([path], toy, questions=questions)
+
+
 @pytest.mark.parametrize(
     ("pred", "told"),
     [("J", "pred is none of the item's options (wrong)"), ("AB", "pred is no letter (wrong)")],

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lm_microbench.responses import ResponseMatrix, concatenate
+from lm_microbench.responses import ResponseMatrix
 
 NAN = np.nan
 
@@ -153,13 +153,6 @@ def test_join_puts_items_together_by_name_and_leaves_gaps_unanswered():
 def test_join_what_does_not_fit_is_refused(other, message):
     with pytest.raises(ValueError, match=message):
         matrix().join(matrix(**other))
-
-
-def test_concatenate_takes_any_number_but_none():
-    rows = [matrix().take(models=[m]) for m in "ba"]
-    same(concatenate(rows), matrix().take(models=["b", "a"]))
-    with pytest.raises(ValueError, match="no response matrix"):
-        concatenate([])
 
 
 UNUSUAL = ("größer/Modell-7B", "a,b=c", "model#2", "模型", "item2", "a.b\"'\\")

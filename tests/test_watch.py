@@ -171,6 +171,13 @@ def test_watch_with_other_settings_into_the_same_output_is_refused(toy):
         watcher(toy, job=Job((TASK,), model_args="dtype=bfloat16"))
 
 
+@pytest.mark.parametrize("text", ["[]", "{"])
+def test_watch_with_damaged_settings_in_the_output_is_one_line(toy, text):
+    (watcher(toy).output / "watch.json").write_text(text)
+    with pytest.raises(ValueError, match=r"watch\.json: not .*; delete it"):
+        watcher(toy)
+
+
 def test_watch_of_wrong_input_says_what_is_wrong(toy):
     with pytest.raises(FileNotFoundError, match="no such folder"):
         watcher(toy / "nowhere")

@@ -13,6 +13,7 @@ from lm_microbench.clusters import kmeans
 from lm_microbench.estimators.linear import Array, Finite, LinearEstimator, Reads
 
 _N_REPRESENTATIVES = 256
+_STEP = 0.05  # of an ability, as the grid's
 
 
 class TabulatedCurve(BaseModel):
@@ -103,7 +104,7 @@ class PIrtEstimator(BaseModel):
         if self.rest is None:
             return np.where(np.isnan(answers).any(axis=1), np.nan, 0.0)
         found = irt.ability(self._items(), answers)
-        slope = self._slope(found.mean)
+        slope = _slope(self.rest, found.mean)
         mean, n_rest = self.rest.at(found.mean), self.n_items - self.size
         spread = np.einsum("md,mde,me->m", slope, found.covariance, slope)
         variance = spread + mean * (1 - mean) / n_rest
@@ -112,15 +113,6 @@ class PIrtEstimator(BaseModel):
     def _items(self) -> irt.ItemParameters:
         return irt.ItemParameters(np.array(self.discrimination), np.array(self.difficulty))
 
-    def _slope(self, ability: Array) -> Array:
-        """Return the slope of the rest's mean curve in each dimension, by central differences."""
-        rest = self.rest
-        if rest is None:
-            return np.zeros_like(ability)
-        steps = 0.05 * np.eye(ability.shape[1])
-        differences = [rest.at(ability + s) - rest.at(ability - s) for s in steps]
-        return np.column_stack(differences) / 0.1
-
     @model_validator(mode="after")
     def _consistent(self) -> PIrtEstimator:
         n_dimensions = {len(row) for row in self.discrimination}
@@ -128,9 +120,17 @@ class PIrtEstimator(BaseModel):
             raise ValueError("discrimination: give one row an item, all of the same length")
         if not self.size <= self.n_items or (self.rest is None) != (self.size == self.n_items):
             raise ValueError(
-                f"n_items: {self.n_items} with {self.size} chosen and rest given wrong"
+                f"n_items: {self.n_items} with {self.size} chosen; give `rest` where items are "
+                "left, and only there"
             )
         return self
+
+
+def _slope(curve: TabulatedCurve | MixtureCurve, ability: Array) -> Array:
+    """Return the slope of a mean curve in each dimension, by central differences."""
+    steps = _STEP * np.eye(ability.shape[1])
+    differences = [curve.at(ability + s) - curve.at(ability - s) for s in steps]
+    return np.column_stack(differences) / (2 * _STEP)
 
 
 class GpIrtEstimator(BaseModel):

@@ -44,8 +44,11 @@ def select(
     KeyError
         For an unknown method or option.
     ValueError
-        If the size, the seed or an option's value is not possible.
+        If the size, the seed or an option's value is not possible, or options are given for a
+        method that has its own.
     """
+    if isinstance(method, Method) and options:
+        raise ValueError(f"options: {', '.join(options)}; a method that is made has its own")
     chosen = method if isinstance(method, Method) else get_method(method, **options)
     subset = chosen.select(source, size, rng=generator(seed))
     return subset.with_(provenance=subset.provenance.model_copy(update={"seed": seed}))

@@ -46,6 +46,11 @@ class Anchor(Method):
     name: ClassVar[str] = "anchor"
     estimate: Literal["auto", "score", "confidence"] = "auto"
 
+    def __post_init__(self) -> None:
+        """Check the option."""
+        if self.estimate not in ("auto", "score", "confidence"):
+            raise ValueError(f"estimate: {self.estimate!r}; give 'auto', 'score' or 'confidence'")
+
     def _prepare(
         self, source: ResponseMatrix, rng: np.random.Generator
     ) -> tuple[Positions, Correlations]:

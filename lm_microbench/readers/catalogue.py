@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lm_microbench.benchmark import Benchmark
-from lm_microbench.items import ItemTable
+from lm_microbench.items import ItemTable, without_copy
 
 VERSION = "another version of the data"
 CHANGED = f"{VERSION}: the content of the document differs"
 UNKNOWN = f"{VERSION}: no such item"
-_COPY = re.compile(r"#\d+$")
 
 
 class NotFoundError(ValueError):
@@ -52,7 +50,7 @@ class Catalogue:
         """Each item's name without the `#2` of a later copy."""
         items = set(self.table.items)
         return tuple(
-            cut if (cut := _COPY.sub("", name)) in items else name for name in self.table.items
+            cut if (cut := without_copy(name)) in items else name for name in self.table.items
         )
 
     @cached_property

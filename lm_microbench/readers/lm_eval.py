@@ -85,6 +85,7 @@ def run_answers(
 ) -> list[Answers]:
     """Return what every run answered; files, and runs that cannot be used, go to the report."""
     runs = find_runs([Path(source) for source in sources], catalogue.leaves)
+    report.notes += [run.fault for run in runs if run.fault]
     wanted = [
         (run, file, kind)
         for run in runs

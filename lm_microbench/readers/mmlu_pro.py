@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
+from lm_microbench import files
 from lm_microbench.benchmark import Benchmark
 from lm_microbench.readers.catalogue import VERSION, Catalogue
 from lm_microbench.readers.columns import assemble
@@ -150,7 +150,11 @@ def _n_options(
     result = np.max([dump.n_options for dump in dumps], axis=0)
     if questions is None:
         return np.asarray(result, dtype=np.int16)
-    rows = pq.read_table(questions, columns=[ID, GROUP, "options"]).to_pylist()
+    table = files.read_parquet(questions)
+    lacking = next((x for x in (ID, GROUP, "options") if x not in table.column_names), None)
+    if lacking is not None:
+        raise ValueError(f"{questions}: no column {lacking!r}; give the test questions (Parquet)")
+    rows = table.select([ID, GROUP, "options"]).to_pylist()
     index = {name: i for i, name in enumerate(catalogue.table.items)}
     for row in rows:
         item = index.get(f"{row[GROUP]}/{row[ID]}")

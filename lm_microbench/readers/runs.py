@@ -50,6 +50,9 @@ class Run:
     files : tuple of RunFile
     results : mapping
         Content of the results file; empty where there is none.
+    results_path : Path, optional
+    fault : str
+        What is wrong with the results file, if it cannot be read.
     """
 
     folder: Path
@@ -57,6 +60,7 @@ class Run:
     files: tuple[RunFile, ...]
     results: Mapping[str, Any] = field(default_factory=dict)
     results_path: Path | None = None
+    fault: str = ""
 
     @property
     def label(self) -> str:
@@ -158,16 +162,16 @@ def find_runs(sources: Iterable[Path], leaves: Iterable[str]) -> list[Run]:
     FileNotFoundError
         For a source that does not exist.
     """
+    longest_first = sorted(leaves, key=len, reverse=True)
     groups: dict[tuple[Path, str], dict[Path, RunFile]] = defaultdict(dict)
     for path in _distinct(p for source in sources for p in _files(source)):
-        found = _identify(path, sorted(leaves, key=len, reverse=True))
+        found = _identify(path, longest_first)
         if found is not None:
             file, date = found
             groups[path.parent, date][path] = file
     runs = []
     for (folder, date), files in sorted(groups.items()):
-        results, results_path = _read_results(folder, date)
-        runs.append(Run(folder, date, tuple(files.values()), results, results_path))
+        runs.append(Run(folder, date, tuple(files.values()), *_read_results(folder, date)))
     return runs
 
 
@@ -214,8 +218,9 @@ def _identify(path: Path, leaves: Sequence[str]) -> tuple[RunFile, str] | None:
     return RunFile(path, leaf), ""
 
 
-def _read_results(folder: Path, date: str) -> tuple[dict[str, Any], Path | None]:
-    """Return the content of the run's results file and its path; empty where there is none."""
+def _read_results(folder: Path, date: str) -> tuple[dict[str, Any], Path | None, str]:
+    """Return the content of the run's results file, its path, and what is wrong with it."""
+    fault = ""
     for path in sorted(folder.glob("*.json")):
         if path.name.startswith("samples_"):
             continue
@@ -223,11 +228,12 @@ def _read_results(folder: Path, date: str) -> tuple[dict[str, Any], Path | None]
         if (match["date"] == date) if match else (not date and path.name == "results.json"):
             try:
                 content = json.loads(path.read_text(encoding="utf-8-sig", errors="replace"))
-            except ValueError:
+            except ValueError as error:
+                fault = f"{path}: not a JSON file ({error}); model and settings are guessed"
                 continue
             if isinstance(content, dict) and "results" in content:
-                return content, path
-    return {}, None
+                return content, path, ""
+    return {}, None, fault
 
 
 def _arguments(raw: Any) -> dict[str, Any]:
