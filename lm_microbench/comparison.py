@@ -97,7 +97,7 @@ def compare(
         two runs of one model on one task disagree.
     """
     notes: list[str] = []
-    answers = _latest(runs, notes)
+    answers = _latest(runs, subsets, notes)
     known = _known_scores(answers, full)
     tables = []
     for task, models in sorted(answers.items()):
@@ -138,12 +138,21 @@ def read_full(sources: Iterable[Path], benchmark: Benchmark, *, jobs: int = 1) -
     return whole
 
 
-def _latest(runs: Iterable[MicroRun], notes: list[str]) -> dict[str, dict[str, MicroRun]]:
+def _latest(
+    runs: Iterable[MicroRun], subsets: Mapping[str, Subset], notes: list[str]
+) -> dict[str, dict[str, MicroRun]]:
     """Return for each task the newest run of every model; runs of a part are left out."""
     found: dict[str, dict[str, MicroRun]] = {}
     for run in sorted(runs, key=lambda x: x.date):
         if run.limited:
             notes.append(f"{run.path}: {run.task} ran with --limit or --samples and is left out")
+            continue
+        items, wanted = set(run.answers.items), set(_subset_of(run.task, subsets).items)
+        if items < wanted:
+            notes.append(
+                f"{run.path}: the samples file of {run.task} holds {len(items)} of {len(wanted)} "
+                "items and is left out; run it again"
+            )
             continue
         models = found.setdefault(run.task, {})
         if run.model in models and not _agree(models[run.model], run):
@@ -153,7 +162,7 @@ def _latest(runs: Iterable[MicroRun], notes: list[str]) -> dict[str, dict[str, M
             )
         models[run.model] = run
     if not found:
-        raise ValueError("every micro run is of a part of its items; run without --limit")
+        raise ValueError(f"every micro run is of a part of its items: {notes[0]}")
     return found
 
 

@@ -262,7 +262,6 @@ class MicroTask(Task):  # type: ignore[misc]
         """Set the metric of all leaves (lm_eval does, for --predict_only); no estimate then."""
         for leaf in self._leaves.values():
             leaf.override_metric(metric_name)
-        self._estimates = self.benchmark.metric == metric_name
 
     @property
     def _metric_fn_list(self) -> dict[str, Any]:

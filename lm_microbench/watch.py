@@ -220,7 +220,7 @@ class Watcher:
         found = {run.task: run for run in runs}
         points = []
         for task, subset in self.subsets.items():
-            if task not in found or found[task].limited:
+            if task not in found or found[task].limited or found[task].lacking:
                 raise ValueError(f"{self._runs / name}: no whole run of {task}; delete this folder")
             scores = subset.answers(found[task].answers)[0]
             points.append(Point(name, task, tuple(float(x) for x in scores)))

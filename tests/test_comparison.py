@@ -83,6 +83,15 @@ def test_compare_takes_a_repeated_equal_run_once_and_leaves_a_limited_one_out():
     assert "left out" in result.notes[0]
 
 
+def test_compare_leaves_a_run_out_whose_file_is_cut_off_and_says_so():
+    cut = run("c", items=ITEMS[:1])
+    result = compare([run("a"), run("b"), cut], {TASK: subset()}, FULL)
+    assert sorted(result.models["model"]) == ["a", "b"]
+    assert "runs/c: the samples file of toy_micro2_random holds 1 of 2 items" in result.notes[0]
+    with pytest.raises(ValueError, match="of a part of its items: runs/c"):
+        compare([cut], {TASK: subset()}, FULL)
+
+
 def test_compare_of_a_model_with_an_incomplete_full_run_makes_no_pair():
     scores = FULL.scores.copy()
     scores[0, 7] = np.nan

@@ -374,6 +374,14 @@ def test_micro_runs_none_is_one_clear_line(toy, runs):
         micro_runs([runs], toy)
 
 
+def test_micro_runs_of_changed_data_say_why_none_can_be_used(toy, runs):
+    rows = [make.micro_row(A, 1, toy.items().items[1])]
+    rows[0]["doc"]["options"] = ["another"]
+    make.make_run(runs, files={"toy_micro1_random": rows})
+    with pytest.raises(ValueError, match=r"that can be used .*another version of the data"):
+        micro_runs([runs], toy)
+
+
 def test_read_lm_eval_truncated_micro_run_leaves(toy, runs, micro):
     file = next((runs / "org__m").glob("samples_toy_micro2*"))
     file.write_bytes(file.read_bytes()[:-30])

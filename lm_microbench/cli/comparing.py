@@ -52,7 +52,7 @@ def compare_command(
     from lm_microbench.readers import micro_runs
     from lm_microbench.registry import find_subset
 
-    runs, _ = micro_runs(micro, jobs=jobs)
+    runs, read = micro_runs(micro, jobs=jobs)
     subsets = {run.task: find_subset(run.task) for run in runs}
     names = {str(subset.provenance.benchmark) for subset in subsets.values()}
     if len(names) > 1:
@@ -71,7 +71,7 @@ def compare_command(
     else:
         for head, rows in report.comparison_tables(result):
             print_table(head, rows)
-        for line in [*report.comparison_sentences(result), *result.notes]:
+        for line in [*report.comparison_sentences(result), *read.notes, *result.notes]:
             typer.echo(line)
         if paths:
             typer.echo(f"Tables: {', '.join(str(path) for path in paths)}")

@@ -65,6 +65,8 @@ def micro_runs(
     benchmark : Benchmark, optional
         Only micro-tasks of this one; without it, of every benchmark that the tasks' names
         (`<base>_micro<size>_<method>`) mention.
+    rules, jobs
+        As in `read_lm_eval`.
 
     Raises
     ------
@@ -81,7 +83,10 @@ def micro_runs(
         found += [_micro_run(x, catalogue, report.rules) for x in answers if x.task]
     if not found:
         where = ", ".join(map(str, paths))
-        raise ValueError(f"{where}: no run of a micro-task; run one with `lm_eval --log_samples`")
+        why = f" that can be used ({report.notes[0]})" if report.notes else ""
+        raise ValueError(
+            f"{where}: no run of a micro-task{why}; run one with `lm_eval --log_samples`"
+        )
     return sorted(found, key=lambda x: (x.model, x.task, x.date)), report
 
 
