@@ -47,7 +47,9 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_bytes(text.encode("utf-8"))
 
 
-def read_parquet(path: Path, *, dictionaries: Sequence[str] = ()) -> pa.Table:
+def read_parquet(
+    path: Path, *, dictionaries: Sequence[str] = (), advice: str = "make it again"
+) -> pa.Table:
     """Return the table that one Parquet file holds.
 
     Parameters
@@ -55,6 +57,8 @@ def read_parquet(path: Path, *, dictionaries: Sequence[str] = ()) -> pa.Table:
     path : Path
     dictionaries : sequence of str
         Columns of few distinct texts, which are kept as numbers and a list of them.
+    advice : str
+        What to do with a broken file.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def read_parquet(path: Path, *, dictionaries: Sequence[str] = ()) -> pa.Table:
         raise
     except (pa.ArrowException, OSError) as error:
         said = str(error).strip().split("\n")[0]
-        raise ValueError(f"{path}: cannot be read as Parquet ({said}); make it again") from None
+        raise ValueError(f"{path}: cannot be read as Parquet ({said}); {advice}") from None
 
 
 def sha256(path: Path) -> str:

@@ -71,7 +71,8 @@ def read_trials(path: Path) -> pa.Table:
     ValueError
         If the file is broken or is no table of trials.
     """
-    table = files.read_parquet(path, dictionaries=("method", "reference", "target"))
+    texts = ("method", "reference", "target")
+    table = files.read_parquet(path, dictionaries=texts, advice="delete it")
     if tuple(table.column_names) != _COLUMNS:
         raise ValueError(
             f"{path}: columns {table.column_names}, not those of a study's trials; delete it"

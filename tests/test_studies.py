@@ -238,6 +238,14 @@ def test_study_broken_settings_file_is_named(matrix, tmp_path):
         study(matrix, **SMALL, folder=tmp_path)
 
 
+def test_study_broken_kept_trial_is_named(matrix, tmp_path):
+    interrupted(matrix, tmp_path, 2)
+    broken = next((tmp_path / "unfinished").glob("*.parquet"))
+    broken.write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=rf"{broken.name}: cannot be read .*; delete it"):
+        study(matrix, **SMALL, folder=tmp_path)
+
+
 def test_load_gives_everything_again_from_the_trials(matrix, tmp_path):
     result = study(matrix, **{**SMALL, "methods": ["stratified", "random"]}, folder=tmp_path)
     same(result, StudyResult.load(tmp_path))
