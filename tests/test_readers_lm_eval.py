@@ -374,6 +374,15 @@ def test_micro_runs_none_is_one_clear_line(toy, runs):
         micro_runs([runs], toy)
 
 
+def test_micro_runs_with_two_scores_for_an_item_say_so(toy, runs):
+    name = toy.items().items[1]
+    rows = [make.micro_row(A, 1, name, acc=acc) for acc in (1.0, 0.0)]
+    make.make_run(runs, files={"toy_micro1_random": rows})
+    [run], report = micro_runs([runs], toy)
+    assert run.answers.scores.tolist() == [[0]]
+    assert report.notes[0].endswith("two scores for 1 items; the later ones count")
+
+
 def test_micro_runs_of_changed_data_say_why_none_can_be_used(toy, runs):
     rows = [make.micro_row(A, 1, toy.items().items[1])]
     rows[0]["doc"]["options"] = ["another"]

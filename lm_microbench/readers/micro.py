@@ -81,6 +81,11 @@ def micro_runs(
         catalogue = Catalogue.of(base)
         answers = run_answers(paths, catalogue, report, jobs=jobs, only_micro=True)
         found += [_micro_run(x, catalogue, report.rules) for x in answers if x.task]
+        report.notes += [
+            f"{x.label}: two scores for {len(x.conflicting)} items; the later ones count"
+            for x in answers
+            if x.task and x.conflicting
+        ]
     if not found:
         where = ", ".join(map(str, paths))
         why = f" that can be used ({report.notes[0]})" if report.notes else ""
