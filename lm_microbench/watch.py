@@ -164,9 +164,11 @@ class Watcher:
             name = checkpoint.name
             if (self._runs / name).is_dir() or name in self.failed:
                 continue
-            now = snapshot(checkpoint)
+            try:
+                now, problem = snapshot(checkpoint), incomplete(checkpoint)
+            except FileNotFoundError:  # the trainer keeps its last few and deletes the others
+                continue
             before, self._seen[name] = self._seen.get(name), now
-            problem = incomplete(checkpoint)
             if problem or now != before:
                 self.waiting[name] = problem or WRITING
                 continue

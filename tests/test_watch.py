@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -163,6 +164,21 @@ def test_watch_leaves_a_checkpoint_out_that_is_deleted_meanwhile(toy, caplog):
     assert watch(one, once=True, interval=0.01).empty
     assert one.failed == {}
     assert "checkpoint-1: gone before it was evaluated" in caplog.text
+
+
+def test_watch_goes_on_when_a_checkpoint_is_deleted_while_it_is_looked_at(toy, monkeypatch):
+    for n in (1, 2):
+        write_checkpoint(toy / f"checkpoint-{n}")
+    watched = watcher(toy)
+
+    def delete(folder):
+        if folder.name != "checkpoint-1":
+            return incomplete(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return (folder / "model.safetensors").stat()
+
+    monkeypatch.setattr("lm_microbench.watch.incomplete", delete)
+    assert list(watch(watched, once=True)["checkpoint"]) == ["checkpoint-2"]
 
 
 def test_watch_with_other_settings_into_the_same_output_is_refused(toy):
