@@ -3,66 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from lm_microbench import files
 from lm_microbench.benchmark import Benchmark
-from lm_microbench.comparison_tables import WORDS, task_tables
+from lm_microbench.compared import TABLES, Comparison
+from lm_microbench.comparison_tables import task_tables
 from lm_microbench.names import unknown
 from lm_microbench.ordering import PROBABILITY, Correction
 from lm_microbench.readers import MicroRun, read_lm_eval
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Subset
-
-__all__ = ["WORDS", "Comparison", "compare", "read_full"]
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What the micro runs say, next to what full runs say where there are; fractions throughout.
-
-    Parameters
-    ----------
-    models : DataFrame
-        task, model, size, estimate, standard_error, full_score, error, groups; a row a model and
-        task. Two models share a letter of `groups` where they cannot be told apart.
-    pairs : DataFrame
-        task, model_a, model_b, estimated_difference, full_difference, verdict, standard_error (of
-        the estimated difference), probability (that the full benchmark orders them so),
-        more_examples (NaN: not known), told_apart; a row a pair. See `ordering.order`.
-    bins : DataFrame
-        task, difference (lower edge of the bin), pairs, agreement.
-    summary : DataFrame
-        task, n_models, n_pairs, agreement, mdad, mdad_sustained, kendall_tau, spearman, error.
-        MDAD is NaN where there are fewer than `pairs.MIN_PAIRS` pairs.
-    notes : tuple of str
-        What was left out, and why.
-    probability : float
-        That makes two models told apart.
-    correct : {"none", "holm"}
-        Correction for many comparisons, of one micro-task.
-    """
-
-    models: pd.DataFrame
-    pairs: pd.DataFrame
-    bins: pd.DataFrame
-    summary: pd.DataFrame
-    notes: tuple[str, ...] = ()
-    probability: float = PROBABILITY
-    correct: Correction = "none"
-
-    def save(self, folder: Path) -> list[Path]:
-        """Write the four tables as CSV and return their paths."""
-        paths = []
-        for name in ("models", "pairs", "bins", "summary"):
-            path = Path(folder) / f"{name}.csv"
-            files.write_text(path, getattr(self, name).to_csv(index=False, lineterminator="\n"))
-            paths.append(path)
-        return paths
 
 
 def compare(
@@ -107,8 +60,7 @@ def compare(
             notes += _missing(task, models, known)
         tables.append(task_tables(task, subset, models, known, (probability, correct)))
     frames = {
-        name: pd.concat([table[name] for table in tables], ignore_index=True)
-        for name in ("models", "pairs", "bins", "summary")
+        name: pd.concat([table[name] for table in tables], ignore_index=True) for name in TABLES
     }
     return Comparison(**frames, notes=tuple(notes), probability=probability, correct=correct)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lm_microbench import __version__, files, plots, report
-from lm_microbench.comparison import Comparison
+from lm_microbench.compared import Comparison
 from lm_microbench.pairs import LEVEL
 from lm_microbench.plots import Plot
 from lm_microbench.results import THRESHOLD, StudyResult
@@ -108,7 +108,7 @@ def study_page(
     shown = [("What was found", report.study_table(result, **names))]
     sentences = report.study_sentences(result, **names)
     if against is not None:
-        what = f"{against.settings['target_mode']} targets"
+        what = f"{against.settings.get('target_mode')} targets"
         shown.append((f"The other study: {what}", report.study_table(against, **names)))
         sentences += [f"With {what}: {x}" for x in report.study_sentences(against, **names)]
     return Page(

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lm_microbench import files
 from lm_microbench.pairs import LEVEL, MIN_PAIRS, TOLERANCE
 from lm_microbench.resampling import Resampled, interval, resample
-from lm_microbench.study_folder import TRIALS_FILE, read_settings, write_settings
+from lm_microbench.study_folder import SETTINGS_FILE, TRIALS_FILE, read_settings, write_settings
 from lm_microbench.trial_table import KEYS, Cell, cells_of, read_trials
 
 __all__ = ["KEYS", "NORMAL_95", "THRESHOLD", "Cell", "StudyResult"]
@@ -69,6 +69,7 @@ class StudyResult:
         (bins of at least `min_pairs` pairs; with none, no MDAD is sustained), `share_below_mdad`
         (share of the pairs that are closer than the MDAD; NaN where it is), n_pairs, n_trials.
         """
+        check_reading(level, THRESHOLD)
         rows = []
         for cell in self.cells:
             r = self._resampled(cell)
@@ -96,6 +97,7 @@ class StudyResult:
         of estimate - score), `standard_error` (mean of those the subsets state; NaN: none),
         `covered` (share of scores within 1.96 standard errors of their estimate), n_trials.
         """
+        check_reading(LEVEL, threshold)
         rows = []
         for cell in self.cells:
             r = self._resampled(cell)
@@ -144,8 +146,15 @@ class StudyResult:
     def save(
         self, folder: Path | str, *, level: float = LEVEL, threshold: float = THRESHOLD
     ) -> None:
-        """Write `mdad.csv`, `estimation.csv`, `pairs.csv`, `trials.parquet` and `study.json`."""
+        """Write `mdad.csv`, `estimation.csv`, `pairs.csv`, `trials.parquet` and `study.json`.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds results of another kind.
+        """
         folder = Path(folder)
+        files.check_kind(folder, SETTINGS_FILE)
         frames = {
             "mdad": self.mdad(level),
             "estimation": self.estimation(threshold),
@@ -170,9 +179,13 @@ class StudyResult:
         if not (folder / TRIALS_FILE).is_file():
             raise FileNotFoundError(
                 f"{folder / TRIALS_FILE}: no such file; `lm-microbench study ... -o {folder}` "
-                "writes it"
+                "writes it, and ends what was begun there"
             )
         settings = dict(read_settings(folder))
+        if not settings:
+            raise FileNotFoundError(
+                f"{folder / SETTINGS_FILE}: no such file, or empty; the study's folder is not whole"
+            )
         notes = tuple(settings.pop("notes", ()))
         return cls(read_trials(folder / TRIALS_FILE), settings, notes)
 
@@ -187,6 +200,14 @@ class StudyResult:
             self._memory[cell.key] = resample(cell.score, cell.estimate, seed)
         found: Resampled = self._memory[cell.key]
         return found
+
+
+def check_reading(level: float, threshold: float) -> None:
+    """Raise `ValueError` if a level of agreement, or a difference of interest, is not possible."""
+    if not 0 < level <= 1:
+        raise ValueError(f"level: {level}; give a fraction above 0, such as 0.8")
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold: {threshold}; give a fraction, such as 0.02 for 2 points")
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:

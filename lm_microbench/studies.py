@@ -156,6 +156,9 @@ def check_subset(matrix: ResponseMatrix, subset: Subset, *, seed: int = 0) -> St
     )  # fmt: skip
     settings = {
         "subset": subset.provenance.model_dump(mode="json"),
+        "n_models": matrix.n_models,
+        "n_items": matrix.n_items,
+        "n_targets": targets.n_models,
         "matrix_sha256": matrix.fingerprint(),
         "seed": seed,
         "package_version": __version__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,12 @@ class KeptTrials:
         Raises
         ------
         ValueError
-            If the folder holds another study, more trials than asked, or a broken file.
+            If the folder holds another study or results of another kind, more trials than asked,
+            or a broken file.
         """
         if self.folder is None:
             return {}
+        files.check_kind(self.folder, SETTINGS_FILE)
         there = {k: v for k, v in read_settings(self.folder).items() if k != "notes"}
         if not there:
             write_settings(self.folder, self.settings)
@@ -85,11 +88,10 @@ class KeptTrials:
         return table
 
     def clear(self) -> None:
-        """Remove the files of single trials: the study is saved as a whole."""
-        for path in self._parts.glob("*.parquet"):
-            path.unlink()
+        """Remove the folder of single trials: the study is saved as a whole."""
+        # With all that is in it: a killed process may have left a temporary file.
         if self._parts.is_dir():
-            self._parts.rmdir()
+            shutil.rmtree(self._parts)
 
     @property
     def _parts(self) -> Path:

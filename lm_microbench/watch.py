@@ -230,6 +230,7 @@ class Watcher:
 
     def _check_settings(self) -> None:
         path, settings = self.output / SETTINGS_FILE, self.job.settings()
+        files.check_kind(self.output, SETTINGS_FILE)
         if path.is_file():
             try:
                 before = json.loads(path.read_text(encoding="utf-8"))

@@ -13,6 +13,7 @@ from lm_eval.tasks import TaskManager
 from tiny import make_trainer
 
 BLOCK = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 COMMAND = re.compile(r"^lm-microbench ([a-z]+)", re.MULTILINE)
 
 
@@ -36,6 +37,20 @@ def run_bash(text, folder, **variables):
     )
     assert done.returncode == 0, f"{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     return done.stdout
+
+
+def run_page(page, folder, monkeypatch, capsys):
+    """Run every marked block of a page in a folder and return what each printed."""
+    monkeypatch.chdir(folder)
+    said = []
+    for language, text in blocks(page):
+        if language == "bash":
+            said.append(run_bash(text, folder))
+            continue
+        capsys.readouterr()
+        exec(text, {})
+        said.append(capsys.readouterr().out)
+    return said
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +114,45 @@ def test_collecting_page_reads_a_table_and_its_report(tmp_path):
     assert language == "python"
     said = run_bash(f"python - <<'END'\n{code}\nEND", tmp_path)
     assert re.search(r"base\s+full\s+1\.0\s+0\.635", said)
+
+
+@needs_bash
+def test_choosing_a_size_page_gives_both_directions(tmp_path, monkeypatch, capsys):
+    sizes, difference, own = run_page("choosing_a_size", tmp_path, monkeypatch, capsys)
+    assert "5 points right" in sizes
+    assert "To order models within the range of the sources 5 points apart rightly" in sizes
+    page = (ROOT / "docs" / "choosing_a_size.md").read_text(encoding="utf-8")
+    [quoted] = re.findall(r"no size below \d+ does", page)
+    assert quoted in sizes
+    assert "With 25 examples models above the sources are ordered rightly" in difference
+    assert "predictive\t25\t4.17 %\tabove" in own
+
+
+@needs_bash
+def test_reliability_page_checks_methods_and_single_subsets(tmp_path, monkeypatch, capsys):
+    _, studied, fixed, own, built = run_page("is_my_subset_reliable", tmp_path, monkeypatch, capsys)
+    for word in ("MDAD", "sustained", "wrong<2", "seen", "unseen"):
+        assert word in studied, word
+    assert (tmp_path / "study_top" / "report.html").is_file()
+    assert "At 25 examples `random` ranks" in fixed
+    assert "kendall_tau" in own
+    for key in ("inside", "above", "error_rms", "difference_rms", "agreement", "mdad"):
+        assert f'"{key}"' in built, key
+
+
+def test_methods_page_describes_every_method(tmp_path, monkeypatch, capsys):
+    from lm_microbench.methods import REGISTRY
+
+    [said] = run_page("methods", tmp_path, monkeypatch, capsys)
+    assert len(said.splitlines()) == len(REGISTRY)
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in page for name in REGISTRY)
+
+
+def test_links_of_pages_lead_to_files():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 def test_pages_name_only_commands_that_exist():

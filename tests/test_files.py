@@ -39,6 +39,33 @@ def test_atomic_killed_process_leaves_the_old_file_and_no_task(tmp_path):
     assert path.read_text() == "old"
     # lm_eval reads every *.yaml of a folder, and we every *_micro*.json.
     assert [name for name in names(tmp_path) if not name.endswith(".tmp")] == ["a.yaml"]
+    assert len(names(tmp_path)) == 2
+    files.write_text(tmp_path / "b.yaml", "other")
+    assert len(names(tmp_path)) == 3, "the rest of another file is not touched"
+    files.write_text(path, "new")
+    assert names(tmp_path) == ["a.yaml", "b.yaml"]
+
+
+def test_atomic_leaves_what_another_process_is_writing(tmp_path):
+    path = tmp_path / "a.json"
+    with files.atomic(path) as first:
+        first.write_text("first")
+        files.write_text(path, "second")
+    assert path.read_text() == "first"
+    assert names(tmp_path) == ["a.json"]
+
+
+def test_check_writable_names_the_fault_and_writes_nothing(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("x")
+    files.check_writable(tmp_path / "a" / "b.json")
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+        files.check_writable(tmp_path)
+    with pytest.raises(NotADirectoryError, match=r"file/a/b: cannot be written \(.*file is a file"):
+        files.check_writable(tmp_path / "file" / "a" / "b")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError, match=r"a\.json: cannot be written"):
+        files.check_writable(tmp_path / "a.json")
+    assert names(tmp_path) == ["file"]
 
 
 def test_atomic_new_folders_are_made(tmp_path):

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 
+from lm_microbench import plots, report
 from lm_microbench.estimators import LinearEstimator, mean_estimator
 from lm_microbench.history import (
     Point,
@@ -15,7 +16,6 @@ from lm_microbench.history import (
     save_history,
     save_points,
 )
-from lm_microbench.history_report import history_lines, plot_history
 from lm_microbench.subset import Provenance, Subset
 
 TASK = "toy_micro4_random"
@@ -106,13 +106,21 @@ def test_points_on_disk_read_back_and_damaged_ones_are_named(tmp_path):
 
 
 def test_lines_of_a_checkpoint_are_in_points_and_name_what_it_is_better_than():
-    assert history_lines(table(), "checkpoint-10") == [
+    assert report.history_lines(table(), "checkpoint-10") == [
         "checkpoint-10: toy_micro4_random 75.0 ± 21.7; better than checkpoint-5 with probability "
-        "0.92"
+        "92 %"
     ]
 
 
-def test_plot_of_a_history_is_a_png(tmp_path):
+def test_plot_of_a_history_holds_its_numbers_and_is_a_png():
     pytest.importorskip("matplotlib")
-    assert plot_history(table(), tmp_path / "history.png")
-    assert (tmp_path / "history.png").read_bytes().startswith(b"\x89PNG")
+    plot = plots.history_plot(table())
+    assert plot.data["estimate"].tolist() == table()["estimate"].tolist()
+    assert plot.png().startswith(b"\x89PNG")
+    assert ">step</text>" in plot.svg()
+
+
+def test_plot_of_checkpoints_without_numbers_shows_them_in_order():
+    pytest.importorskip("matplotlib")
+    named = table().assign(step=pd.array([None] * len(table()), dtype="Int64"))
+    assert ">checkpoint, in order</text>" in plots.history_plot(named).svg()

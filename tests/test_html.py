@@ -16,6 +16,7 @@ from lm_microbench import html, plots
 from lm_microbench.cli import main
 from lm_microbench.comparison import compare
 from lm_microbench.methods import select
+from lm_microbench.plots.style import styles_of
 from lm_microbench.readers import MicroRun
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.studies import study
@@ -197,9 +198,71 @@ def test_report_of_no_study_is_one_line(tmp_path, monkeypatch, capsys):
     assert "trials.parquet: no such file" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("full", [True, False])
+def test_report_of_a_comparison_is_the_page_that_compare_wrote(tmp_path, monkeypatch, full):
+    # Names that a table's reader could take for numbers or for nothing.
+    result = compared(6, full, rename="NA")
+    models = result.models.replace({"model": {"m1": "007"}})
+    pairs = result.pairs.replace({"model_a": {"m1": "007"}, "model_b": {"m1": "007"}})
+    result = dataclasses.replace(result, models=models, pairs=pairs, notes=("a note",))
+    page = html.comparison_page(result)
+    result.save(tmp_path)
+    monkeypatch.setattr("sys.argv", ["lm-microbench", "report", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page.html()
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == page.markdown()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("comparison.json", "{", "comparison.json: not the settings of a comparison"),
+        ("comparison.json", "[1]", "comparison.json: not the settings of a comparison"),
+        ("models.csv", None, "models.csv: no such file; compare again"),
+        ("models.csv", "", "models.csv: cannot be read"),
+        ("pairs.csv", "task,model\n", "pairs.csv: not a table of a comparison (other columns)"),
+        ("summary.csv", "task,n_models,n_pairs,agreement,mdad,mdad_sustained,kendall_tau,spearman,"
+         "error\nt,many,1,1,1,1,1,1,1\n", "summary.csv: column n_models is not of numbers"),
+    ],
+)  # fmt: skip
+def test_report_of_a_damaged_comparison_is_one_line(
+    tmp_path, monkeypatch, capsys, name, text, said
+):
+    compared(3).save(tmp_path)
+    (tmp_path / name).unlink()
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr("sys.argv", ["lm-microbench", "report", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    line = capsys.readouterr().err
+    assert end.value.code == 1
+    assert said in line and line.count("\n") == 1
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_report_of_a_comparison_with_options_of_a_study_is_refused(tmp_path, monkeypatch, capsys):
+    compared(3).save(tmp_path)
+    monkeypatch.setattr("sys.argv", ["lm-microbench", "report", str(tmp_path), "--level", "0.9"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--level: is for studies" in capsys.readouterr().err
+
+
+def test_study_and_comparison_do_not_take_each_others_folder(tmp_path):
+    compared(3).save(tmp_path / "a")
+    with pytest.raises(ValueError, match="a: holds a comparison; give another folder"):
+        studied(folder=tmp_path / "a")
+    studied().save(tmp_path / "b")
+    with pytest.raises(ValueError, match="b: holds a study; give another folder"):
+        compared(3).save(tmp_path / "b")
+
+
 def test_styles_tell_every_method_from_the_others():
     names = [f"m{i}" for i in range(11)] + ["random"]
-    styles = plots._styles(names)
+    styles = styles_of(names)
     assert styles["random"]["color"] == "#000000"
     looks = {(x["color"], x["marker"], str(x["linestyle"])) for x in styles.values()}
     assert len(looks) == 12

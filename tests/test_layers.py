@@ -11,9 +11,10 @@ ORDER = [
     "__init__", "names", "files", "folders", "matrix_file", "responses", "items", "benchmark",
     "readers", "irt", "clusters", "ridge", "predictive", "estimators", "held_out", "subset",
     "methods", "pairs", "reliability", "resampling", "trials", "trial_table", "study_folder",
-    "results", "studies", "ordering", "comparison_tables", "comparison", "plan", "build",
+    "results", "studies", "ordering", "comparison_tables", "compared",
+    "comparison", "plan", "build",
     "leaves", "drafts", "places", "replay", "task", "registry", "_autoload", "history",
-    "checkpoints", "callback", "watch", "report", "plots", "html", "history_report", "cli",
+    "checkpoints", "callback", "watch", "report", "plots", "html", "cli",
 ]  # fmt: skip
 PACKAGE = Path(lm_microbench.__file__).parent
 
@@ -55,3 +56,12 @@ def test_package_gives_its_names_however_they_are_asked_for():
 def test_package_import_loads_nothing_heavy():
     code = "import lm_microbench, sys; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_only_one_module_makes_points_of_fractions():
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            inside = ast.walk(node) if isinstance(node, ast.JoinedStr) else ()
+            wrong += [path.name for x in inside if isinstance(x, ast.Constant) and x.value == 100]
+    assert set(wrong) == {"numbers.py"}

@@ -4,11 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from make_subsets import reliability
 
 from lm_microbench import report
 from lm_microbench.comparison import compare
 from lm_microbench.estimators import mean_estimator
 from lm_microbench.methods import select
+from lm_microbench.plan import plan_tasks
 from lm_microbench.readers import MicroRun
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.studies import check_subset
@@ -134,3 +136,59 @@ def test_pairs_table_of_many_models_shows_neighbours_only():
     assert [x[1:3] for x in report.pairs_table(result)[1]][:2] == [["m7", "m6"], ["m6", "m5"]]
     assert len(report.pairs_table(result)[1]) == 7
     assert len(report.pairs_table(result, every=True)[1]) == 28
+
+
+def planned(difference=0.05):
+    """Return the plan of two methods at three sizes; `irt` at 10 is enough above only."""
+    rms = {("random", 10): 0.1, ("random", 25): 0.05, ("random", 50): 0.04,
+           ("irt", 10): 0.08, ("irt", 25): 0.04, ("irt", 50): 0.03}  # fmt: skip
+    subsets = []
+    for (method, size), error in rms.items():
+        provenance = Provenance(method=method, size=size, n_items=1000, package_version="0")
+        kinds = {"inside": {"difference_rms": error}, "above": {"difference_rms": error / 2}}
+        subset = Subset(
+            items=tuple(f"s/{i:02}" for i in range(size)),
+            estimator=mean_estimator([0] * size, [1000], [1 / size] * size),
+            provenance=provenance,
+            reliability=reliability(n_models=9, **kinds),
+        )
+        subsets.append(subset)
+    return plan_tasks(subsets, difference)
+
+
+def test_plan_table_names_the_difference_and_is_in_points():
+    head, rows = report.plan_table(planned(), 0.05)
+    # Phi(0.05 / 0.1) = 0.6915; the quantile of 0.8 is 0.8416: 8.416 points.
+    assert head[4] == "5 points right"
+    assert rows[0] == ["random", "10", "1.00 %", "inside", "69 %", "8.4", "9"]
+
+
+def test_plan_sentences_say_which_sizes_do_and_that_none_below_does():
+    # Inside, 80 % at 5 points asks for an error of 0.05 / 0.8416 = 0.0594: both from 25 on.
+    # Above errors are half as large: irt's 0.04 at 10 is enough, and random's 0.05 too.
+    assert report.plan_sentences(planned(), 0.05, 0.8) == [
+        "To order models within the range of the sources 5 points apart rightly with 80 % "
+        "probability: 25 examples are enough by random and irt; no size below 25 does.",
+        "To order models above the sources 5 points apart rightly with 80 % probability: "
+        "10 examples are enough by random and irt.",
+    ]
+    # At 3.5 points: 0.0416. Inside irt from 25 (0.04), random at 50 (0.04).
+    first, _ = report.plan_sentences(planned(0.035), 0.035, 0.8)
+    assert "25 examples are enough by irt; 50 examples are enough by random; no size" in first
+
+
+def test_plan_sentences_where_nothing_is_enough_say_so():
+    assert report.plan_sentences(planned(0.001), 0.001, 0.8)[0].endswith(
+        "0.1 points apart rightly with 80 % probability: no size up to 50 is enough."
+    )
+
+
+def test_size_sentences_list_random_first_then_the_smallest_difference():
+    table = planned()
+    inside, above = report.size_sentences(table[table["size"] == 25], 25, 0.8)
+    # 0.8416 x 0.05 and x 0.04.
+    assert inside == (
+        "With 25 examples models within the range of the sources are ordered rightly with 80 % "
+        "probability from this many points apart on: 4.2 (random), 3.4 (irt)."
+    )
+    assert "above the sources" in above and "2.1 (random), 1.7 (irt)" in above

@@ -66,6 +66,7 @@ def collect(
 
     Example: `lm-microbench collect runs/ --benchmark mmlu_pro -o responses.parquet`
     """
+    from lm_microbench import files
     from lm_microbench.benchmark import load_benchmark
     from lm_microbench.readers import ConflictError, Rules
     from lm_microbench.readers import collect as collect_all
@@ -79,6 +80,8 @@ def collect(
         merge_duplicates=merge_duplicates,
         rename=renames(rename or []),
     )
+    for path in (output, *([] if report is None else [report])):
+        files.check_writable(path)
     with byte_bar("reading") as progress:
         try:
             matrix, reading = collect_all(

@@ -46,12 +46,14 @@ def compare_command(
 
     Another: `lm-microbench compare --micro runs/ --full responses.parquet --correct holm`
     """
-    from lm_microbench import report
+    from lm_microbench import files, report
     from lm_microbench.benchmark import load_benchmark
     from lm_microbench.comparison import compare, read_full
     from lm_microbench.readers import micro_runs
     from lm_microbench.registry import find_subset
 
+    if output is not None:
+        files.check_writable(output / "models.csv")
     runs, read = micro_runs(micro, jobs=jobs)
     subsets = {run.task: find_subset(run.task) for run in runs}
     names = {str(subset.provenance.benchmark) for subset in subsets.values()}
@@ -108,15 +110,25 @@ def plan_command(
     from lm_microbench.benchmark import load_benchmark
     from lm_microbench.results import StudyResult
 
-    name = load_benchmark(benchmark).name
+    found = load_benchmark(benchmark)
+    name = found.name
     if study is not None:
-        table = plan.plan_study(StudyResult.load(study), difference, probability)
+        result, n_items = StudyResult.load(study), len(found.items().items)
+        if result.settings.get("n_items") != n_items:
+            raise ValueError(
+                f"{study}: a study of {result.settings.get('n_items')} items; {name} has {n_items}"
+            )
+        table = plan.plan_study(result, difference, probability)
     else:
         entries = (x.load() for x in registry.tasks() if x.name.startswith(f"{name}_micro"))
         subsets = [x for x in entries if x.provenance.benchmark == name]
         table = plan.plan_tasks(subsets, difference, probability)
-    if size is not None:
+    if size is not None and len(table):
+        sizes = sorted(set(table["size"]))
         table = table[table["size"] == size]
+        if table.empty:
+            listed = ", ".join(map(str, sizes))
+            raise ValueError(f"--size: {size} was not measured; give one of {listed}")
     if table.empty:
         raise ValueError(
             f"{name}: no measured reliability for this; `lm-microbench study` measures it, and "
@@ -125,6 +137,10 @@ def plan_command(
     if as_json:
         typer.echo(table.to_json(orient="records", indent=1))
         return
-    print_table(*report.plan_table(table))
-    for line in report.plan_sentences(table, difference, probability):
+    print_table(*report.plan_table(table, difference))
+    if size is None:
+        lines = report.plan_sentences(table, difference, probability)
+    else:
+        lines = report.size_sentences(table, size, probability)
+    for line in lines:
         typer.echo(line)

@@ -1,4 +1,4 @@
-"""Reports written to a folder."""
+"""Reports and figures written to files."""
 
 from __future__ import annotations
 
@@ -17,3 +17,11 @@ def save_page(page: Any, folder: Path, *, quiet: bool = False) -> None:
         typer.echo(plots.HINT, err=True)
     if not quiet:
         typer.echo(f"Report: {', '.join(str(path) for path in paths)}")
+
+
+def save_figure(plot: Any, path: Path) -> None:
+    """Write one figure as PNG."""
+    from lm_microbench import files
+
+    with files.atomic(path) as temporary:
+        temporary.write_bytes(plot.png())

@@ -1,4 +1,4 @@
-"""`study` and `report`: how reliable a method or a subset is."""
+"""`study`: how reliable a method or a subset is."""
 
 from __future__ import annotations
 
@@ -71,9 +71,10 @@ def study_command(
 
     from lm_microbench.readers import read_responses
     from lm_microbench.registry import find_subset
-    from lm_microbench.results import StudyResult
+    from lm_microbench.results import StudyResult, check_reading
     from lm_microbench.studies import check_subset, study
 
+    check_reading(level, threshold)
     other = None if against is None else StudyResult.load(against)
     matrix = read_responses(responses)
     if subset:
@@ -109,32 +110,6 @@ def study_command(
 
         page = study_page(result, other, level=level, threshold=threshold)
         save_page(page, output, quiet=as_json)
-
-
-@app.command("report")
-def report_command(
-    folder: Annotated[Path, typer.Argument(help="Folder of a finished study.")],
-    against: Annotated[
-        Path | None, typer.Option(help="Folder of a study of other targets, shown beside it.")
-    ] = None,
-    level: Annotated[float, typer.Option(help="Agreement that counts as consistent.")] = 0.8,
-    threshold: Annotated[
-        float, typer.Option(help="Difference of interest, a fraction: 0.02 is 2 points.")
-    ] = 0.02,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Another folder for the report.")
-    ] = None,
-) -> None:
-    """Write the report of a finished study: report.html, report.md and its figures.
-
-    Example: `lm-microbench report study_random --against study_top`
-    """
-    from lm_microbench.html import study_page
-    from lm_microbench.results import StudyResult
-
-    other = None if against is None else StudyResult.load(against)
-    page = study_page(StudyResult.load(folder), other, level=level, threshold=threshold)
-    save_page(page, output or folder)
 
 
 def _show_study(result: Any, level: float, threshold: float, as_json: bool) -> None:

@@ -8,7 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from lm_microbench.cli.app import app
+from lm_microbench.cli.pages import save_figure
 from lm_microbench.cli.parsing import names_of, require
+
+PLOT_FILE = "history.png"
 
 
 @app.command("watch")
@@ -46,17 +49,17 @@ def watch_command(
 
     Another: `lm-microbench watch out -t bbh_micro100_random --once -- --apply_chat_template`
     """
-    from lm_microbench import history_report, watch
+    from lm_microbench import plots, report, watch
 
     require("--tasks", tasks)
     job = watch.Job(tuple(names_of(tasks)), model, model_args, batch_size, tuple(arguments or ()))
     watcher = watch.Watcher(folder, job, output or folder / watch.OUTPUT)
 
     def changed(table: Any, checkpoint: str) -> None:
-        for line in history_report.history_lines(table, checkpoint):
+        for line in report.history_lines(table, checkpoint):
             typer.echo(line)
-        if plot:
-            history_report.plot_history(table, watcher.output / history_report.PLOT_FILE)
+        if plot and plots.available():
+            save_figure(plots.history_plot(table), watcher.output / PLOT_FILE)
 
     watch.watch(watcher, once=once, interval=interval, changed=changed)
     for name, why in watcher.waiting.items():

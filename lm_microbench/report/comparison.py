@@ -1,138 +1,19 @@
-"""What people read: tables and sentences in points (x 100); nothing else prints points."""
+"""Tables and sentences of a comparison."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 import pandas as pd
 
-from lm_microbench.comparison import WORDS, Comparison
+from lm_microbench.compared import Comparison
+from lm_microbench.comparison_tables import WORDS
 from lm_microbench.ordering import MIN_MODELS
-from lm_microbench.pairs import BIN_WIDTH, LEVEL, Verdict
-from lm_microbench.plan import smallest
-from lm_microbench.results import KEYS, THRESHOLD, StudyResult
-
-Table = tuple[list[str], list[list[str]]]
+from lm_microbench.pairs import BIN_WIDTH, Verdict
+from lm_microbench.report.numbers import Table, brief, percent, points
 
 MANY_MODELS = 6
-
-
-def points(fraction: float, *, digits: int = 1, none: str = "-") -> str:
-    """Return a fraction as points, such as `3.5`; `none` where it is NaN."""
-    return none if math.isnan(fraction) else f"{100 * fraction:.{digits}f}"
-
-
-def study_table(
-    result: StudyResult, *, level: float = LEVEL, threshold: float = THRESHOLD
-) -> Table:
-    """Return head and rows of the table of a study; MDAD, error, tau and shares in points.
-
-    "never": the level is not reached; "-": there are too few pairs to tell.
-    """
-    frame = _joined(result, level, threshold)
-    several = frame["n_sources"].nunique() > 1
-    head = ["method", *(["sources"] if several else []), "size", "scores", "MDAD", "95 %"]
-    head += ["sustained", "error", "tau", "agreement", f"wrong<{100 * threshold:g}"]
-    rows = []
-    for row in frame.to_dict("records"):
-        low, high = (points(row[f"mdad_{end}"], none="never") for end in ("low", "high"))
-        cells = [row["method"], *([str(row["n_sources"])] if several else []), str(row["size"])]
-        cells += [row["reference"], points(row["mdad"], none="never"), f"{low} to {high}"]
-        held = points(row["mdad_sustained"], none="never" if row["n_thick_bins"] else "-")
-        cells += [held, points(row["error"])]
-        cells += [points(row[x], digits=0) for x in ("kendall_tau", "agreement", "wrong_within")]
-        rows.append(cells)
-    return head, rows
-
-
-def study_sentences(
-    result: StudyResult, *, level: float = LEVEL, threshold: float = THRESHOLD
-) -> list[str]:
-    """Return one plain sentence for each method: what its smallest subset can be trusted with.
-
-    Against the items that the subset was chosen from; for the largest number of sources.
-    """
-    frame = _joined(result, level, threshold)
-    frame = frame[frame["reference"] != "unseen"]
-    frame = frame[frame["n_sources"] == frame["n_sources"].max()]
-    return [
-        _sentence(rows.loc[rows["size"].idxmin()].to_dict(), level, threshold)
-        for _, rows in frame.groupby("method", sort=False, observed=True)
-    ]
-
-
-def _sentence(row: dict[str, Any], level: float, threshold: float) -> str:
-    first, held = row["mdad"], row["mdad_sustained"]
-    share = f"{100 * level:g} %"
-    closer = f"{100 * row['share_below_mdad']:.3g} % of the pairs of these models are"
-    if math.isnan(first):
-        ranks = f"ranks no pairs of these models consistently ({share} rightly), however different"
-    elif not row["n_thick_bins"]:
-        ranks = (
-            f"ranks {share} of the pairs near {100 * first:g} points apart rightly; {closer} "
-            f"closer; with {row['n_pairs']} pairs in all, whether it holds further apart is not "
-            "known"
-        )
-    elif math.isnan(held):
-        ranks = (
-            f"ranks no pairs of these models consistently: {share} rightly is first reached "
-            f"{100 * first:g} points apart, but does not hold further apart; {closer} closer"
-        )
-    else:
-        ranks = (
-            f"ranks pairs {100 * first:g} points apart consistently ({share} rightly); "
-            f"{closer} closer"
-        )
-    wrong = ""
-    if not math.isnan(row["wrong_within"]):
-        wrong = (
-            f"; {100 * row['wrong_within']:.3g} % of pairs within {100 * threshold:g} points "
-            "would be ranked wrongly"
-        )
-    examples = "1 example" if row["size"] == 1 else f"{row['size']} examples"
-    return f"At {examples} `{row['method']}` {ranks}{wrong}."
-
-
-def study_made(result: StudyResult) -> str:
-    """Return how a study was made, in one paragraph."""
-    x = result.settings
-    frame = result.mdad()
-    sources = " or ".join(str(n) for n in sorted(frame["n_sources"].unique()))
-    kinds = {
-        "random": "targets drawn at random",
-        "top": "the best models as targets, all sources weaker",
-        "list": "chosen targets",
-    }
-    kind = kinds.get(str(x.get("target_mode")), f"targets: {x.get('target_mode')}")
-    half = " The items were divided in two: subsets are chosen from the seen half."
-    return (
-        f"{x.get('n_models')} models, {x.get('n_items')} items. {_times(result.n_trials)}, "
-        f"subsets were chosen by the answers of {sources} source models and used to estimate the "
-        f"scores of {x.get('n_targets')} others ({kind}).{half if x.get('split') == 'half' else ''}"
-    )
-
-
-def _times(number: int) -> str:
-    return "Once" if number == 1 else f"{number} times"
-
-
-def study_words(*, level: float = LEVEL, threshold: float = THRESHOLD) -> list[str]:
-    """Return what the words in a study's report mean."""
-    return [
-        "Scores and differences are in points: 100 x the share of items answered rightly.",
-        f"MDAD, minimum detectable ability difference: how far apart two models must be for the "
-        f"subset to rank {100 * level:g} % of such pairs rightly; `never`: at no difference. The "
-        "first difference that reaches it may be luck in a thin bin; `sustained`: from there on, "
-        "every larger difference with enough pairs reaches it too (`-`: too few pairs to tell).",
-        "`error`: mean distance of estimate and score. `tau`: Kendall's rank correlation x 100. "
-        "`agreement`: share of all pairs ranked rightly; a tie counts as wrong. "
-        f"`wrong<{100 * threshold:g}`: share ranked wrongly among pairs closer than "
-        f"{100 * threshold:g} points.",
-        "`seen`: against the scores on the items that the subset was chosen from; `unseen`: on the "
-        "others; `full`: on all.",
-    ]
 
 
 def comparison_made(result: Comparison) -> str:
@@ -158,7 +39,7 @@ def comparison_words(result: Comparison) -> list[str]:
         "one standard error. That of a difference takes into account that both models answered the "
         "same items.",
         "`probability`: that the full benchmark puts the two models in the same order. 50 % where "
-        f"the estimates tie. `told apart`: it reaches {100 * result.probability:g} % "
+        f"the estimates tie. `told apart`: it reaches {brief(result.probability)} % "
         f"({together[result.correct]}). With fewer than {MIN_MODELS} models it is not known how "
         "far apart such models usually are, and where they are closer than the error it is too "
         "high.",
@@ -166,12 +47,6 @@ def comparison_words(result: Comparison) -> list[str]:
         "`-`: not known.",
         "`groups`: two models that share a letter cannot be told apart.",
     ]
-
-
-def _joined(result: StudyResult, level: float, threshold: float) -> pd.DataFrame:
-    error = result.estimation(threshold).drop(columns="n_trials")
-    frame: pd.DataFrame = result.mdad(level).merge(error, on=list(KEYS), validate="1:1")
-    return frame
 
 
 def comparison_tables(result: Comparison) -> list[Table]:
@@ -217,13 +92,6 @@ def pairs_table(result: Comparison, *, every: bool = False) -> Table:
         more = x["more_examples"]
         rows.append([x["task"], *names, *cells, "-" if math.isnan(more) else f"{more:.0f}"])
     return head, rows
-
-
-def percent(fraction: float) -> str:
-    """Return a probability as a whole percentage, never 100 %; `-` where it is NaN."""
-    if math.isnan(fraction):
-        return "-"
-    return "> 99 %" if fraction > 0.99 else f"{100 * fraction:.0f} %"
 
 
 def _ranked_pairs(result: Comparison, every: bool) -> pd.DataFrame:
@@ -307,7 +175,7 @@ def _told_apart(
     )
     return [
         f"{task} tells {int(pairs['told_apart'].sum())} of {len(pairs)} pairs of models apart "
-        f"({100 * result.probability:g} % sure{together} that the full benchmark gives the same "
+        f"({brief(result.probability)} % sure{together} that the full benchmark gives the same "
         f"order); {leader}."
     ]
 
@@ -315,35 +183,6 @@ def _told_apart(
 def _listed(names: pd.Series[str]) -> str:
     more = f" and {len(names) - MANY_MODELS} more" if len(names) > MANY_MODELS else ""
     return ", ".join(names[:MANY_MODELS]) + more
-
-
-def plan_table(table: pd.DataFrame) -> Table:
-    """Return head and rows of a plan; the detectable difference in points."""
-    head = ["method", "examples", "of the full run", "targets", "order right", "tells apart"]
-    head += ["source models"]
-    rows = [
-        [
-            x["method"], str(x["size"]), f"{points(x['share'], digits=2)} %", x["target"],
-            f"{points(x['probability'], digits=0)} %",
-            points(x["detectable"], none="never"), str(x["n_models"]),
-        ]
-        for x in table.to_dict("records")
-    ]  # fmt: skip
-    return head, rows
-
-
-def plan_sentences(table: pd.DataFrame, difference: float, probability: float) -> list[str]:
-    """Return for each kind of target which methods are enough at which size."""
-    what = f"{100 * difference:g} points apart rightly with {100 * probability:g} % probability"
-    who = {"inside": "models within the range of the sources", "above": "models above the sources"}
-    sentences = []
-    for target, rows in smallest(table).groupby("target", sort=False):
-        some = rows.dropna()
-        listed = ", ".join(f"{x.method} with {x.size:.0f}" for x in some.itertuples())
-        largest = table["size"].max()
-        answer = f"enough are {listed} examples" if listed else f"no size up to {largest} is enough"
-        sentences.append(f"To order {who[str(target)]} {what}, {answer}.")
-    return sentences
 
 
 def comparison_json(result: Comparison) -> str:
