@@ -79,8 +79,15 @@ def tasks() -> Iterator[TaskEntry]:
 
 
 def describe(entry: TaskEntry) -> dict[str, Any]:
-    """Return what a list of tasks shows of one: benchmark, task, size, items, method, sources."""
-    provenance = entry.load().provenance
+    """Return what a list of tasks shows of one: what it is, and its measured reliability.
+
+    `error_*` is the root mean square error of the estimate of a source model that was held out,
+    `agreement_*` the share of pairs of such models ordered rightly, each of models inside the range
+    of the others and of the best, above it; None where it was not measured.
+    """
+    subset = entry.load()
+    provenance, measured = subset.provenance, subset.reliability
+    kinds = {} if measured is None else {"inside": measured.inside, "above": measured.above}
     return {
         "benchmark": provenance.benchmark,
         "task": entry.name,
@@ -88,6 +95,8 @@ def describe(entry: TaskEntry) -> dict[str, Any]:
         "n_items": provenance.n_items,
         "method": provenance.method,
         "n_sources": len(provenance.sources),
+        **{f"error_{kind}": found.error_rms for kind, found in kinds.items()},
+        **{f"agreement_{kind}": found.agreement for kind, found in kinds.items()},
     }
 
 

@@ -4,21 +4,9 @@ import math
 
 import pandas as pd
 import pytest
-from make_subsets import reliability
+from make_subsets import measured as subset
 
-from lm_microbench.estimators import LinearEstimator
 from lm_microbench.plan import plan_study, plan_tasks, smallest
-from lm_microbench.subset import Provenance, Subset
-
-
-def subset(method, size, inside, above=None):
-    above = {} if above is None else {"difference_rms": above}
-    return Subset(
-        items=tuple(f"i{i:03}" for i in range(size)),
-        estimator=LinearEstimator(weights=(1 / size,) * size),
-        provenance=Provenance(method=method, size=size, n_items=1000, package_version="0"),
-        reliability=reliability(inside={"difference_rms": inside}, above=above),
-    )
 
 
 def test_plan_tasks_gives_the_normal_probabilities():

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from make_subsets import reliability
+from make_subsets import measured, reliability
 
 from lm_microbench import report
 from lm_microbench.comparison import compare
@@ -192,3 +192,24 @@ def test_size_sentences_list_random_first_then_the_smallest_difference():
         "probability from this many points apart on: 4.2 (random), 3.4 (irt)."
     )
     assert "above the sources" in above and "2.1 (random), 1.7 (irt)" in above
+
+
+def test_plan_matrices_have_a_method_a_row_and_a_size_a_column():
+    subsets = [measured("irt", 10, 0.02), measured("random", 10, 0.04), measured("irt", 25, 0.01)]
+    [(caption, (head, rows))] = report.plan_matrices(plan_tasks(subsets, 0.02), 0.02)
+    assert caption == "models within the range of the sources, 2 points apart: % ordered rightly"
+    assert head == ["examples", "10", "25"]
+    # Shares of 1,000 items; Phi(1/2) = 0.69, Phi(1) = 0.84, Phi(2) = 0.98; random has no 25.
+    assert rows == [["share, %", "1", "2.5"], ["random", "69", "-"], ["irt", "84", "98"]]
+
+
+def test_tasks_table_has_random_first_and_sizes_in_order():
+    def row(method, size, **figures):
+        return {"benchmark": "b", "task": f"{method}{size}", "size": size, "n_items": 1000,
+                "method": method, "n_sources": 9, **figures}  # fmt: skip
+
+    figures = {"error_inside": 0.05, "error_above": None, "agreement_inside": 0.9}
+    _, rows = report.tasks_table([row("irt", 100), row("random", 25), row("irt", 25, **figures)])
+    assert [x[0] for x in rows] == ["random25", "irt25", "irt100"]
+    assert rows[1][5:] == ["5.0", "-", "90.0", "-"]
+    assert rows[2][5:] == ["-"] * 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -137,7 +138,11 @@ def plan_command(
     if as_json:
         typer.echo(table.to_json(orient="records", indent=1))
         return
-    print_table(*report.plan_table(table, difference))
+    if size is None and sys.stdout.isatty():
+        for caption, (head, rows) in report.plan_matrices(table, difference):
+            print_table(head, rows, caption)
+    else:
+        print_table(*report.plan_table(table, difference))
     if size is None:
         lines = report.plan_sentences(table, difference, probability)
     else:

@@ -18,11 +18,15 @@ def list_tasks(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON list.")] = False,
 ) -> None:
-    """List the micro-tasks that lm_eval can run.
+    """List the micro-tasks that lm_eval can run, with the reliability that was measured.
+
+    In points: `error` is that of the estimate (root mean square), `pairs right` the share of pairs
+    of models ordered as by the full benchmark; of source models that were held out, inside the
+    range of the others and, in the columns `above`, better than all others.
 
     Example: `lm-microbench list --benchmark mmlu_pro`
     """
-    from lm_microbench import registry
+    from lm_microbench import registry, report
     from lm_microbench.benchmark import load_benchmark
 
     if benchmark is not None:
@@ -32,9 +36,7 @@ def list_tasks(
     if as_json:
         typer.echo(json.dumps(rows, indent=1))
         return
-    print_table(
-        ["task", "size", "of", "method", "sources"], [list(row.values())[1:] for row in rows]
-    )
+    print_table(*report.tasks_table(rows))
 
 
 @app.command()

@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 
-def print_table(head: list[str], rows: list[list[Any]]) -> None:
-    """Print a table: drawn on a terminal, tab-separated in a pipe."""
+def print_table(head: list[str], rows: list[list[Any]], title: str | None = None) -> None:
+    """Print a table: drawn on a terminal, tab-separated and without its title in a pipe."""
     from rich.console import Console
     from rich.table import Table
 
@@ -20,7 +20,7 @@ def print_table(head: list[str], rows: list[list[Any]]) -> None:
         for row in [head, *rows]:
             typer.echo("\t".join(map(str, row)))
         return
-    table = Table(*head)
+    table = Table(*head, title=title, title_justify="left")
     for row in rows:
         table.add_row(*map(str, row))
     Console().print(table)

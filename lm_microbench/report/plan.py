@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from lm_microbench.plan import smallest
-from lm_microbench.report.numbers import Table, brief, points
+from lm_microbench.report.numbers import Table, brief, percent, points
 
 WHO = {"inside": "models within the range of the sources", "above": "models above the sources"}
 
@@ -25,6 +25,26 @@ def plan_table(table: pd.DataFrame, difference: float) -> Table:
         for x in table.to_dict("records")
     ]  # fmt: skip
     return head, rows
+
+
+def plan_matrices(table: pd.DataFrame, difference: float) -> list[tuple[str, Table]]:
+    """Return a caption, head and rows for each kind of target: methods by sizes.
+
+    A cell is the probability, in %, that two models as far apart as `difference` are ordered
+    rightly; the first row is the share of the full run.
+    """
+    matrices = []
+    for target, some in table.groupby("target", sort=False):
+        cells = some.pivot_table(index="method", columns="size", values="probability", sort=False)
+        shares = some.drop_duplicates("size").set_index("size")["share"]
+        sizes = sorted(cells.columns)
+        head = ["examples", *map(str, sizes)]
+        rows = [["share, %", *(brief(shares[size], 2) for size in sizes)]]
+        for method, chances in cells.iterrows():
+            rows.append([str(method), *(percent(chances[k]).removesuffix(" %") for k in sizes)])
+        caption = f"{WHO[str(target)]}, {brief(difference)} points apart: % ordered rightly"
+        matrices.append((caption, (head, rows)))
+    return matrices
 
 
 def plan_sentences(table: pd.DataFrame, difference: float, probability: float) -> list[str]:
