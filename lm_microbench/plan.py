@@ -152,7 +152,8 @@ def plan_study(
 def smallest(table: pd.DataFrame) -> pd.DataFrame:
     """Return the size of each method and target from which on every size is enough, or NaN.
 
-    One that is enough while a larger is not was lucky in a measurement.
+    One that is enough while a larger is not was lucky in a measurement. Where a size occurs more
+    than once (numbers of sources, labels), all of them must be enough.
     """
     rows = []
     for (method, target), some in table.groupby(["method", "target"], sort=False):

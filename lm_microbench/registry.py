@@ -14,7 +14,7 @@ from typing import Any
 from lm_microbench import files
 from lm_microbench.folders import task_folders
 from lm_microbench.names import unknown
-from lm_microbench.subset import Subset
+from lm_microbench.subset import NewerSchemaError, Subset
 
 HOOK_FILE = "lm_microbench_autoload.pth"
 HOOK = (
@@ -137,7 +137,8 @@ def write_task(
     Raises
     ------
     ValueError
-        If the subset was not built for a benchmark, or the name is another subset's.
+        If the subset was not built for a benchmark, or the name is another subset's or that of a
+        manifest which a later version wrote.
     """
     provenance = subset.provenance
     if provenance.benchmark is None or subset.documents is None:
@@ -161,6 +162,8 @@ def _subset_at(manifest: Path) -> Subset | None:
     """Return the subset of a manifest; None if there is none, or it is damaged."""
     try:
         return Subset.load(manifest)
+    except NewerSchemaError:
+        raise
     except (FileNotFoundError, ValueError):
         return None
 

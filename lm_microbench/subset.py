@@ -32,6 +32,10 @@ from lm_microbench.responses import ResponseMatrix
 SCHEMA_VERSION = 1
 
 
+class NewerSchemaError(ValueError):
+    """A manifest that a later version wrote; it is whole, but cannot be read."""
+
+
 class Documents(BaseModel):
     """Where the chosen items' documents were when the subset was built; one entry an item.
 
@@ -229,7 +233,7 @@ class Subset(BaseModel):
         if type(version) is not int or version < 1:
             raise ValueError(f"{path}: schema_version {version!r} is not a whole number from 1 up")
         if version > SCHEMA_VERSION:
-            raise ValueError(
+            raise NewerSchemaError(
                 f"{path}: schema_version {version} is newer than this version reads "
                 f"({SCHEMA_VERSION}); upgrade lm-microbench"
             )

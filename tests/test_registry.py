@@ -53,6 +53,14 @@ def test_write_task_an_equal_subset_keeps_the_date_and_another_is_refused(toy, t
     assert entry.load() == built(toy, seed=1)
 
 
+def test_write_task_over_a_manifest_of_a_later_version_is_refused(toy, tmp_path):
+    path = tmp_path / "toy_micro3_random.json"
+    path.write_text('{"schema_version": 99}')
+    with pytest.raises(ValueError, match=r"schema_version 99 is newer.*upgrade lm-microbench"):
+        registry.write_task(built(toy), tmp_path)
+    assert path.read_text() == '{"schema_version": 99}'
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"schema_version": 1}'])
 def test_write_task_over_a_damaged_manifest_makes_it_whole(toy, tmp_path, content):
     (tmp_path / "toy_micro3_random.json").write_text(content)
