@@ -6,6 +6,7 @@ import json
 import struct
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from lm_microbench.history import step_of
 
@@ -38,7 +39,7 @@ def incomplete(folder: Path) -> str:
     Configuration, weights (all shards that the index names; the sizes that the headers of
     safetensors files promise) and tokenizer are looked at.
     """
-    if not _is_json(folder / "config.json"):
+    if _mapping(folder / "config.json") is None:
         return "no whole config.json"
     if not any((folder / name).is_file() for name in _TOKENIZERS):
         return "no tokenizer"
@@ -53,21 +54,22 @@ def _weights(folder: Path) -> list[Path]:
     for name in _WHOLE:
         index = folder / f"{name}.index.json"
         if index.is_file():
-            if not _is_json(index):
+            parts = (_mapping(index) or {}).get("weight_map")
+            if not isinstance(parts, dict):
                 return [index]
-            names = json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values()
-            return [folder / name for name in sorted(set(names))]
+            return [folder / name for name in sorted(set(map(str, parts.values())))]
         if (folder / name).is_file():
             return [folder / name]
     return []
 
 
-def _is_json(path: Path) -> bool:
+def _mapping(path: Path) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None if there is none, or it is not yet whole."""
     try:
-        json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return True
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _is_whole(path: Path) -> bool:

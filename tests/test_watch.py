@@ -120,6 +120,11 @@ def test_watch_stops_with_what_is_there_and_says_what_is_not_whole(toy):
 @pytest.mark.parametrize(
     ("change", "lacks"),
     [
+        (lambda x: (x / "config.json").write_text("[]"), "no whole config.json"),
+        (
+            lambda x: (x / "model.safetensors.index.json").write_text("[]"),
+            "model.safetensors.index.json is not whole",
+        ),
         (lambda x: (x / "config.json").write_text('{"a":'), "no whole config.json"),
         (lambda x: (x / "tokenizer.json").unlink(), "no tokenizer"),
         (lambda x: (x / "model.safetensors").unlink(), "no weights"),
