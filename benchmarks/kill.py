@@ -177,7 +177,9 @@ def try_case(case: Case, names: dict[str, str], kills: int, seconds: float, seed
         while landed < kills and time.monotonic() - begun < seconds:
             shutil.rmtree(out)
             for _ in range(min(KILLS_A_ROUND, kills - landed)):
-                moment = rng.uniform(startup, whole)
+                # Every second one near the end, where files are written.
+                since = startup if landed % 2 else startup + 0.9 * (whole - startup)
+                moment = rng.uniform(since, whole)
                 if not run_and_kill(case, case.command(out, names), moment):
                     break
                 landed += 1

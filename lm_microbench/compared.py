@@ -92,6 +92,7 @@ class Comparison:
             "probability": self.probability,
             "correct": self.correct,
             "notes": list(self.notes),
+            "rows": {name: len(getattr(self, name)) for name in TABLES},
             "package_version": __version__,
         }
         files.write_text(folder / COMPARISON_FILE, json.dumps(settings, indent=1) + "\n")
@@ -111,6 +112,12 @@ class Comparison:
         folder = Path(folder)
         settings = _settings(folder / COMPARISON_FILE)
         tables = {name: _read(folder / f"{name}.csv", name) for name in TABLES}
+        short = next((name for name in TABLES if len(tables[name]) != settings["rows"][name]), None)
+        if short is not None:
+            raise ValueError(
+                f"{folder / short}.csv: {len(tables[short])} rows where {settings['rows'][short]} "
+                "were written; compare again"
+            )
         notes = tuple(map(str, settings["notes"]))
         return cls(
             **tables, notes=notes, probability=settings["probability"], correct=settings["correct"]
@@ -123,7 +130,7 @@ def _settings(path: Path) -> dict[str, Any]:
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
         known = float(settings["probability"]) < 1 and settings["correct"] in CORRECTIONS
-        known = known and isinstance(settings["notes"], list)
+        known = known and isinstance(settings["notes"], list) and set(settings["rows"]) == {*TABLES}
     except (ValueError, TypeError, KeyError):
         known = False
     if not known:

@@ -125,7 +125,9 @@ def _agree(one: MicroRun, other: MicroRun) -> bool:
 
 def _subset_of(task: str, subsets: Mapping[str, Subset]) -> Subset:
     if task not in subsets:
-        raise unknown("micro-task", task, subsets, hint="add its folder to LM_MICROBENCH_PATH")
+        raise unknown(
+            "micro-task", task, subsets, hint="(own ones: add their folder to LM_MICROBENCH_PATH)"
+        )
     return subsets[task]
 
 

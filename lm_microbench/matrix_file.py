@@ -57,6 +57,8 @@ def read(path: Path) -> dict[str, Any]:
     ValueError
         If it is not a Parquet file of ours, its schema is newer, or a column is wrong.
     """
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give the file that `collect` wrote")
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file; make it with `lm-microbench collect`")
     table = files.read_parquet(path)

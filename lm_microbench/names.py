@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+FEW = 4  # so many are all named, however near one is
+
 
 class UnknownNameError(KeyError):
     """A name that is not known; its text is one plain line (`KeyError` alone would quote it)."""
@@ -20,6 +22,8 @@ def unknown(kind: str, name: str, known: Iterable[str], *, hint: str = "") -> Un
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
         advice = f"did you mean {', '.join(near)}?"
+        if len(near) < len(names) <= FEW:
+            advice += f" (known: {', '.join(names)})"
     elif len(names) <= 12:
         advice = f"known: {', '.join(names) or 'none'}"
     else:

@@ -176,6 +176,8 @@ class StudyResult:
             If the folder holds no finished study.
         """
         folder = Path(folder)
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder}: no such folder; give that of a finished study")
         if not (folder / TRIALS_FILE).is_file():
             raise FileNotFoundError(
                 f"{folder / TRIALS_FILE}: no such file; `lm-microbench study ... -o {folder}` "

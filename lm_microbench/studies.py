@@ -198,7 +198,7 @@ def _targets_of(subset: Subset, matrix: ResponseMatrix) -> tuple[list[str], list
     known = set(matrix.items)
     absent = next((item for item in subset.items if item not in known), None)
     if absent is not None:
-        raise unknown("item of the subset", absent, known, hint="the matrix lacks it")
+        raise unknown("item of the subset", absent, known, hint="(the matrix lacks it)")
     sources = set(subset.provenance.sources)
     names = [name for name in matrix.models if name not in sources]
     notes = []

@@ -74,9 +74,7 @@ def read_trials(path: Path) -> pa.Table:
     texts = ("method", "reference", "target")
     table = files.read_parquet(path, dictionaries=texts, advice="delete it")
     if tuple(table.column_names) != _COLUMNS:
-        raise ValueError(
-            f"{path}: columns {table.column_names}, not those of a study's trials; delete it"
-        )
+        raise ValueError(f"{path}: not a table of a study's trials; delete it")
     return table
 
 

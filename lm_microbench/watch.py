@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import shutil
 import signal
@@ -218,7 +219,10 @@ class Watcher:
         return True
 
     def _read(self, name: str) -> list[Point]:
-        runs, _ = micro_runs([self._runs / name])
+        try:
+            runs, _ = micro_runs([self._runs / name])
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{error}; delete {self._runs / name}") from None
         found = {run.task: run for run in runs}
         points = []
         for task, subset in self.subsets.items():
@@ -230,6 +234,7 @@ class Watcher:
 
     def _check_settings(self) -> None:
         path, settings = self.output / SETTINGS_FILE, self.job.settings()
+        files.check_writable(path)
         files.check_kind(self.output, SETTINGS_FILE)
         if path.is_file():
             try:
@@ -246,6 +251,12 @@ class Watcher:
                 )
         self._runs.mkdir(parents=True, exist_ok=True)
         files.write_text(path, json.dumps(settings, indent=1) + "\n")
+
+
+def check_interval(interval: float) -> None:
+    """Raise `ValueError` if the seconds between two looks are not a positive number."""
+    if not 0 < interval < math.inf:
+        raise ValueError(f"--interval: {interval}; give a positive number of seconds")
 
 
 def watch(
@@ -272,8 +283,7 @@ def watch(
     ValueError
         If the interval is not positive.
     """
-    if not interval > 0:
-        raise ValueError(f"--interval: {interval}; give a positive number of seconds")
+    check_interval(interval)
     watcher.history()
     while True:
         for name in watcher.look():

@@ -142,6 +142,23 @@ WRONG = [
     (["study", "cut.parquet", "-m", "random", "-k", 3], "cut.parquet: "),
     ([*COMPARE, "runs", "--full", "other.parquet"], "other.parquet: a Parquet file, but not"),
     ([*COMPARE, "runs", "--full", "cut.parquet"], "cut.parquet: cannot be read as"),
+    (["study", "empty", "-m", "random", "-k", 3], "empty: is a folder; give a file"),
+    (["build", "empty", "-b", "toy", "-m", "irt", "-k", 3], "empty: is a folder; give the file"),
+    # numbers that cannot be, and words of which there are few
+    ([*BUILD, "-m", "random", "-k", 3, "-k", 3], "--size: 3 is given twice"),
+    (["study", "m.parquet", "-m", "random", "-k", 3, "--level", 2], "level: 2.0; give a fraction"),
+    (["study", "m.parquet", "-m", "random", "-k", 3, "--threshold", "nan"], "threshold: nan; give"),
+    (["study", "m.parquet", "-m", "random", "-k", 3, "-j", 0], "--jobs: 0; give 1 or more"),
+    (["collect", "m.parquet", "-b", "toy", "--jobs", 0, "-o", "out/r.pq"], "--jobs: 0; give"),
+    (["compare", "--jobs", 0, "--micro", "runs"], "--jobs: 0; give 1 or more"),
+    (["study", "m.parquet", "-m", "random", "-k", 3, "--targets", 2, "--target-mode", "best"],
+     "unknown target_mode 'best'; did you mean list? (known: list, random, top)"),
+    (["plan", "microdemo", "--size", 33], "--size: 33 was not measured; give one of 10, 25, 50"),
+    (["watch", "empty", "-t", TASK, "--interval", "nan"], "--interval: nan; give a positive"),
+    # folders of no results, or of other results than asked for
+    (["report", "absent"], "absent: no such folder; give that of a finished study or comparison"),
+    (["report", "empty"], "empty/trials.parquet: no such file"),
+    (["plan", "microdemo", "--study", "absent"], "absent: no such folder"),
     # nothing where something is needed, and what the command does not know
     (["build"], "--benchmark: missing; see `lm-microbench build --help`"),
     (["build", "-b", "toy", "-m", "irt", "-k", 3], "method irt: needs the answers of source"),
@@ -151,7 +168,12 @@ WRONG = [
     (["bild"], "No such command 'bild'"),
     # where nothing can be written
     (["build", "-b", "toy", "-m", "random", "-k", 3, "-o", "m.parquet/x"],
-     "m.parquet/x/toy_micro3_random.json: cannot be written"),
+     "m.parquet/x/task.yaml: cannot be written"),
+    (["collect", "m.parquet", "-b", "toy", "-o", "out/r.parquet", "--report", "m.parquet/x.json"],
+     "m.parquet/x.json: cannot be written"),
+    ([*COMPARE[:1], "-o", "m.parquet", "--micro", "runs"], "m.parquet/models.csv: cannot be"),
+    (["watch", "empty", "-t", TASK, "--once", "-o", "m.parquet"],
+     "m.parquet/watch.json: cannot be written"),
 ]  # fmt: skip
 
 

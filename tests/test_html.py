@@ -14,6 +14,7 @@ import pytest
 
 from lm_microbench import html, plots
 from lm_microbench.cli import main
+from lm_microbench.compared import Comparison
 from lm_microbench.comparison import compare
 from lm_microbench.methods import select
 from lm_microbench.plots.style import styles_of
@@ -241,6 +242,14 @@ def test_report_of_a_damaged_comparison_is_one_line(
     assert end.value.code == 1
     assert said in line and line.count("\n") == 1
     assert not (tmp_path / "report.html").exists()
+
+
+def test_load_of_a_comparison_that_lost_a_row_is_refused(tmp_path):
+    compared(3).save(tmp_path)
+    path = tmp_path / "models.csv"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(ValueError, match=r"models\.csv: 2 rows where 3 were written"):
+        Comparison.load(tmp_path)
 
 
 def test_report_of_a_comparison_with_options_of_a_study_is_refused(tmp_path, monkeypatch, capsys):

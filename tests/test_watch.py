@@ -251,6 +251,13 @@ def test_watch_command_without_tasks_is_one_line(toy):
     assert str(done.exception).startswith("--tasks: missing")
 
 
+def test_watch_folder_of_a_run_without_a_run_says_what_to_delete(toy):
+    write_checkpoint(toy / "checkpoint-1")
+    (toy / "microbench_watch" / "runs" / "checkpoint-1").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"no run of a micro-task.*; delete .*runs/checkpoint-1"):
+        watch(watcher(toy), once=True, interval=0.005)
+
+
 # A process that imports once and forks the watchers that are killed.
 KILLED = """
 import functools, os, random, signal, sys, time

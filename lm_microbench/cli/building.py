@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -57,6 +58,10 @@ def build(
     require("--benchmark", benchmark)
     require("--method", method)
     require("--size", size)
+    twice = next((x for x in size or [] if (size or []).count(x) > 1), None)
+    if twice is not None:
+        raise ValueError(f"--size: {twice} is given twice")
+    files.check_writable(output / "task.yaml")
     subsets = building.build(
         load_benchmark(benchmark),
         get_method(method, **options_of(option or [])),
@@ -98,11 +103,13 @@ def init(
     from lm_microbench.drafts import draft
     from lm_microbench.leaves import item_table
 
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)  # it warns of tasks that it only lists
     path = output / BENCHMARK_FILE
     if path.exists():
         raise ValueError(f"{path}: exists; change it by hand, or delete it to guess again")
     if task in benchmarks():
         raise ValueError(f"{task}: is known already; use it with --benchmark {task}")
+    files.check_writable(path)
     found = draft(task, output, include=include_path, metric=metric, filter_name=filter_name)
     files.write_text(path, found.to_yaml())
     item_table(Benchmark.read(path)).save(output / ITEMS_FILE)

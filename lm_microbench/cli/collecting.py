@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lm_microbench.cli.app import app
-from lm_microbench.cli.parsing import renames, require
+from lm_microbench.cli.parsing import check_jobs, renames, require
 from lm_microbench.cli.terminal import byte_bar
 
 
@@ -72,6 +72,7 @@ def collect(
     from lm_microbench.readers import collect as collect_all
 
     require("--benchmark", benchmark)
+    check_jobs(jobs)
     rules = Rules(
         conflict=conflict,  # type: ignore[arg-type]
         changed=changed,  # type: ignore[arg-type]

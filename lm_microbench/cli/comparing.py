@@ -10,6 +10,7 @@ import typer
 
 from lm_microbench.cli.app import app
 from lm_microbench.cli.pages import save_page
+from lm_microbench.cli.parsing import check_jobs
 from lm_microbench.cli.terminal import print_table
 
 
@@ -53,6 +54,7 @@ def compare_command(
     from lm_microbench.readers import micro_runs
     from lm_microbench.registry import find_subset
 
+    check_jobs(jobs)
     if output is not None:
         files.check_writable(output / "models.csv")
     runs, read = micro_runs(micro, jobs=jobs)

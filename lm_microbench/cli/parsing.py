@@ -37,6 +37,13 @@ def one_value_each(arguments: Sequence[str]) -> list[str]:
     return single
 
 
+def check_jobs(jobs: int) -> int:
+    """Return the number of jobs; raise the error if it is none."""
+    if jobs == 0:
+        raise ValueError("--jobs: 0; give 1 or more, or -1 for one a core")
+    return jobs
+
+
 def options_of(pairs: list[str]) -> dict[str, Any]:
     """Return the options that NAME=VALUE pairs give; a value is JSON where it can be read so."""
     options: dict[str, Any] = {}

@@ -36,6 +36,10 @@ def report_command(
     """
     from lm_microbench.compared import COMPARISON_FILE
 
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{folder}: no such folder; give that of a finished study or comparison"
+        )
     options = {"against": against, "level": level, "threshold": threshold}
     given = {name: value for name, value in options.items() if value is not None}
     if not (folder / COMPARISON_FILE).is_file():

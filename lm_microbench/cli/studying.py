@@ -10,7 +10,7 @@ import typer
 
 from lm_microbench.cli.app import app
 from lm_microbench.cli.pages import save_page
-from lm_microbench.cli.parsing import integers, method_of, names_of, require
+from lm_microbench.cli.parsing import check_jobs, integers, method_of, names_of, require
 from lm_microbench.cli.terminal import print_table, progress_bar
 
 
@@ -75,6 +75,7 @@ def study_command(
     from lm_microbench.studies import check_subset, study
 
     check_reading(level, threshold)
+    check_jobs(jobs)
     other = None if against is None else StudyResult.load(against)
     matrix = read_responses(responses)
     if subset:

@@ -52,6 +52,7 @@ def watch_command(
     from lm_microbench import plots, report, watch
 
     require("--tasks", tasks)
+    watch.check_interval(interval)
     job = watch.Job(tuple(names_of(tasks)), model, model_args, batch_size, tuple(arguments or ()))
     watcher = watch.Watcher(folder, job, output or folder / watch.OUTPUT)
 

@@ -48,6 +48,8 @@ def read_responses(path: Path | str) -> ResponseMatrix:
     """
     path = Path(path)
     reader = next((r for ending, r in _READERS.items() if path.name.lower().endswith(ending)), None)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path}: is a folder; give a file ({', '.join(_READERS)})")
     if reader is None:
         raise ValueError(f"{path}: cannot tell the format; give one of {', '.join(_READERS)}")
     if not path.is_file():
