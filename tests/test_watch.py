@@ -258,6 +258,21 @@ def test_watch_folder_of_a_run_without_a_run_says_what_to_delete(toy):
         watch(watcher(toy), once=True, interval=0.005)
 
 
+def test_watch_command_draws_what_a_killed_run_did_not(toy):
+    pytest.importorskip("matplotlib")
+    from typer.testing import CliRunner
+
+    from lm_microbench.cli import app
+
+    write_checkpoint(toy / "checkpoint-1")
+    watch(watcher(toy), once=True, interval=0.005)
+    plot = toy / "microbench_watch" / "history.png"
+    assert not plot.exists()
+    done = CliRunner().invoke(app, ["watch", str(toy), "-t", TASK, "--once", "--interval", "0.01"])
+    assert done.exit_code == 0
+    assert plot.is_file()
+
+
 # A process that imports once and forks the watchers that are killed.
 KILLED = """
 import functools, os, random, signal, sys, time

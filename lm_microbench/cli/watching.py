@@ -56,12 +56,16 @@ def watch_command(
     job = watch.Job(tuple(names_of(tasks)), model, model_args, batch_size, tuple(arguments or ()))
     watcher = watch.Watcher(folder, job, output or folder / watch.OUTPUT)
 
+    def draw(table: Any) -> None:
+        if plot and plots.available() and len(table):
+            save_figure(plots.history_plot(table), watcher.output / PLOT_FILE)
+
     def changed(table: Any, checkpoint: str) -> None:
         for line in report.history_lines(table, checkpoint):
             typer.echo(line)
-        if plot and plots.available():
-            save_figure(plots.history_plot(table), watcher.output / PLOT_FILE)
+        draw(table)
 
+    draw(watcher.history())  # that of a killed run may be of fewer checkpoints
     watch.watch(watcher, once=once, interval=interval, changed=changed)
     for name, why in watcher.waiting.items():
         typer.echo(f"{name}: left out, {why}", err=True)

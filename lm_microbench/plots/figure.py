@@ -89,7 +89,15 @@ class Plot:
             figure: Figure = Figure(figsize=self.size, layout="constrained")
             self.draw(figure.add_subplot())
             file = io.BytesIO()
-            figure.savefig(file, format=kind, metadata=metadata, **options)
+            # Cut to what is drawn: labels beside an image of fixed proportions can stick out.
+            figure.savefig(
+                file,
+                format=kind,
+                metadata=metadata,
+                bbox_inches="tight",
+                pad_inches=0.06,
+                **options,
+            )
         return file.getvalue()
 
 
