@@ -89,12 +89,15 @@ def without_times(path: str, content: bytes) -> tuple[str, bytes] | None:
 STUDY = ("study", RESPONSES, "-m", "random,anchor", "-k", "10,25", "--targets", "10")
 COLLECT = ("collect", RESPONSES, "-b", "microdemo", "-o", "{out}/responses.parquet")
 BUILD = ("build", RESPONSES, "-b", "microdemo", "-m", "irt", "-k", "10", "-k", "25", "-k", "50")
+MANY = tuple(x for size in range(5, 301, 5) for x in ("-k", str(size)))
+SAMPLES = ("build", "-b", "microdemo", "-m", "random", *MANY)
 WATCH = ("watch", "{checkpoints}", "-t", "microdemo_micro10_random", "--model", "{model}")
 
 CASES = (
     Case("study", (*STUDY, "--trials", "12", "--no-report", "-o", "{out}")),
     Case("collect", (*COLLECT, "--report", "{out}/report.json")),
     Case("build", (*BUILD, "-o", "{out}"), without_date),
+    Case("build_many", (*SAMPLES, "-o", "{out}"), without_date),
     Case("watch", (*WATCH, "--once", "--interval", "0.1", "-o", "{out}"), without_times, False),
 )
 

@@ -12,7 +12,7 @@ from conftest import ROOT
 @pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="processes are not forked here"
 )
-@pytest.mark.parametrize("case", ["study", "collect", "build"])
+@pytest.mark.parametrize("case", ["study", "collect", "build_many"])
 def test_killed_command_started_again_leaves_the_same_files(case):
     command = [sys.executable, str(ROOT / "benchmarks" / "kill.py"), "--cases", case]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
