@@ -11,10 +11,18 @@ from lm_microbench.methods import get_method, select
 from lm_microbench.methods.aipw import aipw_weights
 from lm_microbench.methods.lasso import least_angle_order
 from lm_microbench.predictive import choosing, fit
+from lm_microbench.predictive.calibration import HeldOut, _order_inflation
 from lm_microbench.predictive.choosing import Order, random_share, target_population
 from lm_microbench.predictive.curves import INTERCEPT_SD, fit_curves
-from lm_microbench.predictive.evidence import Evidence, FullScore
-from lm_microbench.predictive.sources import PRIOR_SCALE, fit_sources
+from lm_microbench.predictive.evidence import MARGIN, Evidence, FullScore, Prediction
+from lm_microbench.predictive.sources import (
+    PRIOR_SCALE,
+    RESIDUAL_SHARE,
+    RESIDUAL_SOURCES,
+    fit_sources,
+    membership,
+    subtask_correlation,
+)
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.ridge import PENALTIES, ridge
 from lm_microbench.subset import Subset
@@ -34,6 +42,10 @@ def matrix(scores):
         [f"{k}-{i:04}" for i in range(n)] for k, n in (("m", n_models), ("i", n_items))
     )
     return ResponseMatrix(scores, models, items, ["all"] * n_items)
+
+
+def one_subtask(n_items):
+    return membership(["all"] * n_items)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +82,7 @@ def test_fit_curves_at_the_mode_the_gradient_is_zero():
 
 def test_order_without_random_items_is_the_dense_greedy_choice(monkeypatch):
     monkeypatch.setattr(choosing, "random_share", lambda n_sources, place: 0.0)
-    model = fit_sources(benchmark(15, 40))
+    model = fit_sources(benchmark(15, 40), one_subtask(40))
     ability, weight = target_population(model)
     _, v, slope = model.curves.at(ability)
     dense, left = [], np.ones(40, dtype=bool)
@@ -82,7 +94,7 @@ def test_order_without_random_items_is_the_dense_greedy_choice(monkeypatch):
     prior = [c.mean() for c in covariances]
     for _ in range(8):
         gain = sum(
-            w * c.mean(axis=1) ** 2 / np.maximum(c.diagonal(), 1e-9) / p**choosing.POWER
+            w * c.mean() / p**2 * c.mean(axis=1) ** 2 / np.maximum(c.diagonal(), 1e-9)
             for w, c, p in zip(weight, covariances, prior, strict=True)
         )
         item = int(np.argmax(np.where(left, gain, -1)))
@@ -103,7 +115,7 @@ def test_order_of_a_smaller_size_is_part_of_a_larger_one(split):
 
 
 def test_order_share_of_random_items_is_as_stated():
-    order = Order(fit_sources(benchmark(10, 120)), np.random.default_rng(0))
+    order = Order(fit_sources(benchmark(10, 120), one_subtask(120)), np.random.default_rng(0))
     _, drawn = order.first(60)
     expected = sum(random_share(10, place) for place in range(60))
     assert abs(drawn.sum() - expected) <= 0.5
@@ -115,11 +127,66 @@ def test_random_share_by_hand():
     assert random_share(2, 10**6) < 1
 
 
+def test_target_population_weighs_above_by_its_reach():
+    model = fit_sources(benchmark(30, 60), one_subtask(60))
+    ability, weight = target_population(model)
+    above = ability > model.ability.max()
+    assert above.sum() == 3
+    assert weight[above].sum() == pytest.approx(choosing.SHARE_ABOVE * model.reach)
+    assert weight.sum() == pytest.approx(1)
+
+
+# ---- residual correlation
+
+
+def test_membership_leaves_out_single_items_and_a_benchmark_of_one_subtask():
+    np.testing.assert_array_equal(
+        membership(["b", "a", "b", "c", "a", "b"]), [[1, 0, 1, 0, 0, 1], [0, 1, 0, 0, 1, 0]]
+    )
+    assert membership(["a"] * 3).shape == (0, 3)
+
+
+def test_subtask_correlation_by_hand():
+    # Pairs within a subtask, each counted twice: of the first model 1 x 1 in both subtasks, of the
+    # second -1 and 0: (2 + 2 - 2 + 0) / 8. Negative means are 0; so is a benchmark of one subtask.
+    member = membership(["a", "a", "b", "b"])
+    residual = np.array([[1.0, 1, 1, 1], [1, -1, 0, 0]])
+    assert subtask_correlation(residual, member) == 0.25
+    assert subtask_correlation(residual[1:], member) == 0
+    assert subtask_correlation(residual, one_subtask(4)) == 0
+
+
+def test_residual_loadings_hold_the_sample_shrunk_to_the_subtasks():
+    rng = np.random.default_rng(3)
+    subtasks = np.repeat(["a", "b", "c"], 10)
+    talent = 1.5 * rng.normal(size=(6, 3))[:, np.repeat(np.arange(3), 10)]
+    scores = (rng.random((6, 30)) < 1 / (1 + np.exp(-talent))).astype(float)
+    model = fit_sources(scores, membership(subtasks))
+    p, v, _ = model.curves.at(model.ability)
+    z = (scores - p.T) / np.sqrt(v.T)
+    z /= np.maximum(np.sqrt((z**2).mean(axis=0)), 1)
+    same = subtasks[:, None] == subtasks
+    off = same & ~np.eye(30, dtype=bool)
+    within = (z.T @ z / 6)[off].mean()
+    share = RESIDUAL_SHARE * 6 / (6 + RESIDUAL_SOURCES)
+    assert within > 0.1
+    dense = share * z.T @ z / 6 + (1 - share) * within * same
+    # Nine rows have at most nine components; all but the smallest are kept.
+    values, vectors = np.linalg.eigh(dense)
+    leading = (vectors[:, -8:] * values[-8:]) @ vectors[:, -8:].T
+    np.testing.assert_allclose(model.loadings @ model.loadings.T, leading, atol=1e-10)
+
+
 # ---- evidence
 
 
+def test_full_score_goes_on_above_what_is_expected():
+    model = fit_sources(benchmark(15, 40), one_subtask(40))
+    assert FullScore.of(model).ability[-1] >= model.ability.max() + model.reach + MARGIN
+
+
 def test_evidence_of_all_items_is_their_mean_without_error():
-    model, answers = fit_sources(benchmark(15, 40)), benchmark(15, 40, seed=5)
+    model, answers = fit_sources(benchmark(15, 40), one_subtask(40)), benchmark(15, 40, seed=5)
     everything = np.arange(40), np.zeros(40, dtype=bool)
     found = Evidence.of(model, *everything).predict(answers)
     np.testing.assert_allclose(found.score, answers.mean(axis=1), atol=1e-12)
@@ -127,7 +194,7 @@ def test_evidence_of_all_items_is_their_mean_without_error():
 
 
 def test_full_score_noise_and_loadings_are_those_of_the_dense_covariance():
-    model = fit_sources(benchmark(15, 40))
+    model = fit_sources(benchmark(15, 40), one_subtask(40))
     full = FullScore.of(model)
     v = model.curves.at(full.ability[7:8]).variance[:, 0]
     correlation = model.loadings @ model.loadings.T + np.diag(model.uniqueness)
@@ -136,7 +203,7 @@ def test_full_score_noise_and_loadings_are_those_of_the_dense_covariance():
 
 
 def test_predict_given_the_ability_is_the_dense_conditional_mean():
-    model = fit_sources(benchmark(15, 40))
+    model = fit_sources(benchmark(15, 40), one_subtask(40))
     chosen = np.array([3, 8, 20, 31])
     evidence = Evidence.of(model, chosen, np.zeros(4, dtype=bool))
     tables = evidence._tables_of(np.ones(4, dtype=bool))
@@ -150,7 +217,7 @@ def test_predict_given_the_ability_is_the_dense_conditional_mean():
 
 
 def test_estimate_missing_answer_is_an_item_not_chosen():
-    fitted = fit(benchmark(30, 60), np.random.default_rng(0))
+    fitted = fit(benchmark(30, 60), ["all"] * 60, np.random.default_rng(0))
     found = fitted.calibrated(6)
     answers = np.array([[1.0, 0, np.nan, 1, 1, 0]])
     rest = np.array([0, 1, 3, 4, 5])
@@ -191,6 +258,20 @@ def test_order_probability_of_pairs_is_how_often_they_are_ordered_so(split, subs
     some = (said > 0.8) & (said < 0.9) & (truth[:, None] != truth)
     right = (truth[:, None] > truth)[some].mean()
     assert 0.75 <= right <= 0.95
+
+
+def test_order_inflation_is_that_with_which_orders_are_as_sure_as_right():
+    # 75 of 100 pairs with a difference of one standard error are right: Phi(1 / f) = 0.75 at
+    # f = 1.48. Two errors of sqrt(1/2) make a difference's 1.
+    found = []
+    for i in range(100):
+        truth = np.array([0.0, 1.0]) if i < 75 else np.array([1.0, 0.0])
+        held = HeldOut(None, None, np.zeros((2, 0)), truth, above=False)
+        half = np.full(2, 0.5)
+        found.append((held, Prediction(np.array([0.0, 1.0]), half, half, half)))
+    inside, above = _order_inflation(found)
+    assert inside == pytest.approx(1 / 0.6745, rel=0.03)
+    assert above == pytest.approx(2, rel=0.03)  # nothing known: what is taken before
 
 
 def test_difference_error_is_symmetric_and_below_independent_errors(split, subset):

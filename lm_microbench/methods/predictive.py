@@ -25,7 +25,7 @@ class Predictive(Method):
     name: ClassVar[str] = "predictive"
 
     def _prepare(self, source: ResponseMatrix, rng: np.random.Generator) -> Fitted:
-        return fit(source.scores.astype(np.float64), rng)
+        return fit(source.scores.astype(np.float64), source.subtasks, rng)
 
     def _choose(
         self, prepared: Any, source: ResponseMatrix, size: int, rng: np.random.Generator

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logit
+from scipy.special import log_ndtr, logit
 
 from lm_microbench.predictive.choosing import Order
 from lm_microbench.predictive.curves import Array
 from lm_microbench.predictive.evidence import Ends, Evidence, Prediction
-from lm_microbench.predictive.sources import SourceModel, fit_sources, smoothed_scores
+from lm_microbench.predictive.sources import (
+    SourceModel,
+    fit_sources,
+    membership,
+    smoothed_scores,
+)
 
 N_FOLDS = 3
 """Folds of sources left out to see errors inside their range."""
@@ -24,8 +29,9 @@ LARGEST = 250
 """Larger sizes take the inflation of this one, to save time."""
 SHIFT_MODELS = 10
 """The mean error above the range is shrunk as if so many models without error were added."""
-PRIOR_INFLATION, PRIOR_MODELS = (1.0, 1.5), 4
+PRIOR_INFLATION, PRIOR_MODELS = (1.0, 2.0), 4
 """Inflation before any source is left out, inside and above; it counts as so many models."""
+_FACTORS = np.geomspace(0.5, 8, 65)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +45,7 @@ class Calibrated:
     evidence : Evidence
     inflation, difference_inflation : (float, float)
         Factors of the standard error of an estimate, and of the difference of two, inside and
-        above the sources' range.
+        above the sources' range. The latter makes the stated probability of an order right.
     """
 
     chosen: npt.NDArray[np.intp]
@@ -102,25 +108,28 @@ class Fitted:
             chosen,
             replace(Evidence.of(self.model, chosen, drawn), design_share=share, shift=shift),
             _inflation([(held.above, _standardised(held, p)) for held, p in found]),
-            _inflation([(held.above, _standardised_differences(held, p)) for held, p in found]),
+            _order_inflation(found),
         )
 
 
-def fit(scores: Array, rng: np.random.Generator) -> Fitted:
+def fit(scores: Array, subtasks: Sequence[str], rng: np.random.Generator) -> Fitted:
     """Return the model fitted to source answers.
 
     Parameters
     ----------
     scores : array, shape (n_sources, n_items)
         In [0, 1]; NaN where not answered. Models without any answer are left out.
+    subtasks : sequence of str, length n_items
+        Items of one subtask are taken as correlated.
     rng : numpy.random.Generator
         Draws the items that are chosen at random.
     """
     answered = (~np.isnan(scores)).any(axis=1)
     scores = scores[answered] if answered.sum() > 1 else scores
-    model, seeds = fit_sources(scores), rng.integers(2**63, size=N_FOLDS + 2)
+    member = membership(subtasks)
+    model, seeds = fit_sources(scores, member), rng.integers(2**63, size=N_FOLDS + 2)
     held_out = tuple(
-        _hold_out(scores, out, above, np.random.default_rng(seed))
+        _hold_out(scores, member, out, above, np.random.default_rng(seed))
         for (out, above), seed in zip(_held_out_sets(model.ability), seeds[1:], strict=False)
     )
     return Fitted(model, Order(model, np.random.default_rng(seeds[0])), held_out)
@@ -138,9 +147,13 @@ def _held_out_sets(ability: Array) -> Iterator[tuple[npt.NDArray[np.intp], bool]
 
 
 def _hold_out(
-    scores: Array, out: npt.NDArray[np.intp], above: bool, rng: np.random.Generator
+    scores: Array,
+    member: Array,
+    out: npt.NDArray[np.intp],
+    above: bool,
+    rng: np.random.Generator,
 ) -> HeldOut:
-    model = fit_sources(np.delete(scores, out, axis=0))
+    model = fit_sources(np.delete(scores, out, axis=0), member)
     held, truth = scores[out], smoothed_scores(scores[out])
     expected = model.curves.at(logit(truth) - model.centre).probability.T
     answers = np.where(np.isnan(held), expected, held)
@@ -181,11 +194,31 @@ def _standardised(held: HeldOut, found: Prediction) -> Array:
     return np.asarray((found.score - held.truth) / error)
 
 
-def _standardised_differences(held: HeldOut, found: Prediction) -> Array:
-    """Return errors less their mean, over their own standard errors: what counts between two."""
-    errors, n = found.score - held.truth, len(held.truth)
-    centred = (errors - errors.mean()) * np.sqrt(n / max(n - 1, 1))
-    return np.asarray(centred / np.sqrt(found.own_variance))
+def _signed_differences(held: HeldOut, found: Prediction) -> Array:
+    """Return differences of two estimates over their errors, negative where the order is wrong."""
+    first, second = np.triu_indices(len(held.truth), 1)
+    true = np.sign(held.truth[first] - held.truth[second])
+    error = np.sqrt(found.own_variance[first] + found.own_variance[second])
+    z = true * (found.score[first] - found.score[second]) / error
+    return np.asarray(z[true != 0])
+
+
+def _order_inflation(found: list[tuple[HeldOut, Prediction]]) -> Ends:
+    """Return factors of difference errors with which orders are as sure as they are right.
+
+    The probit likelihood of the orders of the sources left out. The pairs of n models count as n
+    observations; `PRIOR_INFLATION` has a log-normal prior. Never less above.
+    """
+    ends = []
+    for where, prior in zip((False, True), PRIOR_INFLATION, strict=True):
+        log = -(np.log(_FACTORS / prior) ** 2)
+        for held, prediction in found:
+            if held.above is where:
+                z = _signed_differences(held, prediction)
+                weight = 2 / max(len(held.truth) - 1, 1)
+                log += weight * log_ndtr(z[:, None] / _FACTORS).sum(axis=0)
+        ends.append(float(_FACTORS[np.argmax(log)]))
+    return ends[0], max(ends)
 
 
 def _inflation(standardised: list[tuple[bool, Array]]) -> Ends:

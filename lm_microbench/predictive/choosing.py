@@ -8,10 +8,8 @@ import numpy.typing as npt
 from lm_microbench.predictive.curves import Array
 from lm_microbench.predictive.sources import PRIOR_SCALE, SourceModel
 
-SHARE_ABOVE = 0.4
-"""Weight of the abilities above the best source in the choice of items."""
-POWER = 0.5
-"""A lowered variance counts over this power of the prior variance: 0 absolute, 1 relative."""
+SHARE_ABOVE = 0.2
+"""Weight of the abilities above the best source in the choice, for a logit of reach."""
 CHANCE, CHANCE_PLACE, TRUST = 20, 0.5, 10
 """Odds of an item at random to one chosen: 20 and half of its place, to 10 and the sources."""
 _N_INSIDE, _N_ABOVE = 6, 3
@@ -31,13 +29,13 @@ def random_share(n_sources: int, place: int) -> float:
 def target_population(model: SourceModel) -> tuple[Array, Array]:
     """Return abilities that items are chosen for, and their weights, both of shape (9,).
 
-    Six quantiles of the sources' abilities, and three points above the best source.
+    Six quantiles of the sources' abilities, and three points above the best source. These weigh the
+    more, the further they reach: near the best source, items that tell sources apart still serve.
     """
     inside = np.quantile(model.ability, (np.arange(_N_INSIDE) + 0.5) / _N_INSIDE)
     above = model.ability.max() + model.reach * (np.arange(_N_ABOVE) + 0.5) / _N_ABOVE
-    weight = np.repeat(
-        [(1 - SHARE_ABOVE) / _N_INSIDE, SHARE_ABOVE / _N_ABOVE], [_N_INSIDE, _N_ABOVE]
-    )
+    share = SHARE_ABOVE * model.reach
+    weight = np.repeat([(1 - share) / _N_INSIDE, share / _N_ABOVE], [_N_INSIDE, _N_ABOVE])
     return np.concatenate([inside, above]), weight
 
 
@@ -47,7 +45,9 @@ class Order:
     At each ability of the target population answers are taken as Gaussian: factors (residual
     components and ability) with posterior covariance P, and independent noise. An item's gain is
     the squared covariance of its answer with the full score over its answer's variance, both given
-    the items chosen before; the criterion is its weighted mean over abilities. A share of places
+    the items chosen before. The criterion, to be lowered, is the weighted mean over abilities of
+    the squared share of the full score's variance that is left: most is gained where most is left,
+    so that no ability is served much better than another. A share of places
     (`random_share`), evenly spread, goes to items drawn uniformly from those left.
 
     Parameters
@@ -72,7 +72,7 @@ class Order:
         )
         self._with_score = self._covariance(mean) + self._noise / n
         prior = (mean**2).sum(axis=1) + self._noise.sum(axis=1) / n**2
-        self._weight = weight / prior**POWER
+        self._weight, self._prior, self._left = weight / prior, prior, prior.copy()
         self._n_sources, self._due = model.n_sources, 0.0
         self._lottery = rng.permutation(n)
         self._free = np.ones(n, dtype=bool)
@@ -102,7 +102,8 @@ class Order:
         return int(self._lottery[0])
 
     def _best(self) -> int:
-        gain = self._weight @ (self._with_score**2 / self._variance)
+        weight = self._weight * np.maximum(self._left, 0) / self._prior
+        gain = weight @ (self._with_score**2 / self._variance)
         gain[~self._free] = -1.0
         return int(np.argmax(gain >= gain.max() * (1 - _TIE)))
 
@@ -114,6 +115,7 @@ class Order:
         known = np.einsum("gij,gj->gi", self._factors, factor)
         total = self._noise[:, item] + (factor * known).sum(axis=1)
         shared = self._covariance(known)
+        self._left -= self._with_score[:, item] ** 2 / total
         self._with_score -= shared * (self._with_score[:, item] / total)[:, None]
         shared **= 2
         shared /= total[:, None]

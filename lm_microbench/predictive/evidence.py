@@ -16,6 +16,8 @@ PRIOR_DF = 4.0
 """Degrees of freedom of the Student t that is the prior of a target's ability."""
 TIE_BREAK = 1e-5
 """Relative change of answers' weights by which items that sources answered alike differ."""
+MARGIN = 0.5
+"""The grid of abilities goes on for so many logits above what is expected of targets."""
 _N_GRID, _N_FINE = 31, 241
 _GOLDEN = 0.6180339887
 
@@ -46,7 +48,7 @@ class FullScore:
     def of(cls, model: SourceModel) -> FullScore:
         """Return the mean of all items of a model."""
         low = model.ability.min() - model.spread
-        high = model.ability.max() + model.reach + 0.5 * model.spread
+        high = model.ability.max() + model.reach + 0.5 * model.spread + MARGIN
         ability = np.linspace(low, high, _N_GRID)
         p, v, slope = model.curves.at(ability)
         n = model.n_items
