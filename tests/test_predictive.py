@@ -94,7 +94,7 @@ def test_order_without_random_items_is_the_dense_greedy_choice(monkeypatch):
     prior = [c.mean() for c in covariances]
     for _ in range(8):
         gain = sum(
-            w * c.mean() / p**2 * c.mean(axis=1) ** 2 / np.maximum(c.diagonal(), 1e-9)
+            w * c.mean(axis=1) ** 2 / np.maximum(c.diagonal(), 1e-9) / p**choosing.POWER
             for w, c, p in zip(weight, covariances, prior, strict=True)
         )
         item = int(np.argmax(np.where(left, gain, -1)))

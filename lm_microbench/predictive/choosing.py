@@ -8,8 +8,10 @@ import numpy.typing as npt
 from lm_microbench.predictive.curves import Array
 from lm_microbench.predictive.sources import PRIOR_SCALE, SourceModel
 
-SHARE_ABOVE = 0.2
+SHARE_ABOVE = 0.3
 """Weight of the abilities above the best source in the choice, for a logit of reach."""
+POWER = 0.5
+"""A lowered variance counts over this power of the prior variance: 0 absolute, 1 relative."""
 CHANCE, CHANCE_PLACE, TRUST = 20, 0.5, 10
 """Odds of an item at random to one chosen: 20 and half of its place, to 10 and the sources."""
 _N_INSIDE, _N_ABOVE = 6, 3
@@ -45,9 +47,7 @@ class Order:
     At each ability of the target population answers are taken as Gaussian: factors (residual
     components and ability) with posterior covariance P, and independent noise. An item's gain is
     the squared covariance of its answer with the full score over its answer's variance, both given
-    the items chosen before. The criterion, to be lowered, is the weighted mean over abilities of
-    the squared share of the full score's variance that is left: most is gained where most is left,
-    so that no ability is served much better than another. A share of places
+    the items chosen before; the criterion is its weighted mean over abilities. A share of places
     (`random_share`), evenly spread, goes to items drawn uniformly from those left.
 
     Parameters
@@ -72,7 +72,7 @@ class Order:
         )
         self._with_score = self._covariance(mean) + self._noise / n
         prior = (mean**2).sum(axis=1) + self._noise.sum(axis=1) / n**2
-        self._weight, self._prior, self._left = weight / prior, prior, prior.copy()
+        self._weight = weight / prior**POWER
         self._n_sources, self._due = model.n_sources, 0.0
         self._lottery = rng.permutation(n)
         self._free = np.ones(n, dtype=bool)
@@ -102,8 +102,7 @@ class Order:
         return int(self._lottery[0])
 
     def _best(self) -> int:
-        weight = self._weight * np.maximum(self._left, 0) / self._prior
-        gain = weight @ (self._with_score**2 / self._variance)
+        gain = self._weight @ (self._with_score**2 / self._variance)
         gain[~self._free] = -1.0
         return int(np.argmax(gain >= gain.max() * (1 - _TIE)))
 
@@ -115,7 +114,6 @@ class Order:
         known = np.einsum("gij,gj->gi", self._factors, factor)
         total = self._noise[:, item] + (factor * known).sum(axis=1)
         shared = self._covariance(known)
-        self._left -= self._with_score[:, item] ** 2 / total
         self._with_score -= shared * (self._with_score[:, item] / total)[:, None]
         shared **= 2
         shared /= total[:, None]
