@@ -162,7 +162,9 @@ def run_and_kill(case: Case, arguments: list[str], seconds: float) -> float | No
     """Start a command and kill it after so many seconds; return how long it took if it ended."""
     start = time.monotonic()
     process = started(case, arguments)
-    process.join(seconds)
+    # Not `join(seconds)`: of a process that became another command it waits for the end.
+    while process.is_alive() and time.monotonic() - start < seconds:
+        time.sleep(0.005)
     taken = None if process.is_alive() else time.monotonic() - start
     process.kill()
     process.join()
@@ -181,9 +183,12 @@ def try_case(case: Case, names: dict[str, str], kills: int, seconds: float, seed
         while landed < kills and time.monotonic() - begun < seconds:
             shutil.rmtree(out)
             for _ in range(min(KILLS_A_ROUND, kills - landed)):
-                # Every second one, by chance, near the end, where files are written.
-                since = rng.choice((startup, startup + 0.9 * (whole - startup)))
-                taken = run_and_kill(case, case.command(out, names), rng.uniform(since, whole))
+                # Every second one, by chance, near the end, where files are written; not of what
+                # is spawned, which takes more or less long, so that few kills would land there.
+                late = case.forked and rng.random() < 0.5
+                since = startup + 0.9 * (whole - startup) if late else startup
+                until = whole if case.forked else 0.8 * whole
+                taken = run_and_kill(case, case.command(out, names), rng.uniform(since, until))
                 if taken is not None:
                     whole = min(whole, taken)
                     break
