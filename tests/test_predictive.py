@@ -12,7 +12,7 @@ from lm_microbench.methods.aipw import aipw_weights
 from lm_microbench.methods.lasso import least_angle_order
 from lm_microbench.predictive import choosing, fit
 from lm_microbench.predictive.calibration import HeldOut, _order_inflation
-from lm_microbench.predictive.choosing import Order, random_share, target_population
+from lm_microbench.predictive.choosing import Order, lottery, random_share, target_population
 from lm_microbench.predictive.curves import INTERCEPT_SD, fit_curves
 from lm_microbench.predictive.evidence import MARGIN, Evidence, FullScore, Prediction
 from lm_microbench.predictive.sources import (
@@ -20,8 +20,6 @@ from lm_microbench.predictive.sources import (
     RESIDUAL_SHARE,
     RESIDUAL_SOURCES,
     fit_sources,
-    membership,
-    subtask_correlation,
 )
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.ridge import PENALTIES, ridge
@@ -44,8 +42,9 @@ def matrix(scores):
     return ResponseMatrix(scores, models, items, ["all"] * n_items)
 
 
-def one_subtask(n_items):
-    return membership(["all"] * n_items)
+def order_of(model, seed=0):
+    """Return the order of items of a benchmark of one subtask."""
+    return Order(model, np.zeros(model.n_items, dtype=int), np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,7 @@ def test_fit_curves_at_the_mode_the_gradient_is_zero():
 
 def test_order_without_random_items_is_the_dense_greedy_choice(monkeypatch):
     monkeypatch.setattr(choosing, "random_share", lambda n_sources, place: 0.0)
-    model = fit_sources(benchmark(15, 40), one_subtask(40))
+    model = fit_sources(benchmark(15, 40))
     ability, weight = target_population(model)
     _, v, slope = model.curves.at(ability)
     dense, left = [], np.ones(40, dtype=bool)
@@ -101,7 +100,7 @@ def test_order_without_random_items_is_the_dense_greedy_choice(monkeypatch):
         dense.append(item)
         left[item] = False
         covariances = [c - np.outer(c[item], c[item]) / c[item, item] for c in covariances]
-    chosen, drawn = Order(model, np.random.default_rng(0)).first(8)
+    chosen, drawn = order_of(model).first(8)
     assert chosen.tolist() == sorted(dense)
     assert not drawn.any()
 
@@ -115,7 +114,7 @@ def test_order_of_a_smaller_size_is_part_of_a_larger_one(split):
 
 
 def test_order_share_of_random_items_is_as_stated():
-    order = Order(fit_sources(benchmark(10, 120), one_subtask(120)), np.random.default_rng(0))
+    order = order_of(fit_sources(benchmark(10, 120)))
     _, drawn = order.first(60)
     expected = sum(random_share(10, place) for place in range(60))
     assert abs(drawn.sum() - expected) <= 0.5
@@ -128,7 +127,7 @@ def test_random_share_by_hand():
 
 
 def test_target_population_weighs_above_by_its_reach():
-    model = fit_sources(benchmark(30, 60), one_subtask(60))
+    model = fit_sources(benchmark(30, 60))
     ability, weight = target_population(model)
     above = ability > model.ability.max()
     assert above.sum() == 3
@@ -136,44 +135,35 @@ def test_target_population_weighs_above_by_its_reach():
     assert weight.sum() == pytest.approx(1)
 
 
+def test_lottery_has_every_subtask_in_its_share_from_the_first_item_on():
+    subtasks = np.repeat([0, 1, 2], [60, 30, 10])[np.random.default_rng(0).permutation(100)]
+    first = []
+    for seed in range(200):
+        drawn = lottery(subtasks, np.random.default_rng(seed))
+        assert sorted(drawn) == list(range(100))
+        first.append(drawn[0])
+        for n in (1, 10, 25, 70):
+            held = np.bincount(subtasks[drawn[:n]], minlength=3)
+            # Three starts, each in [0, 1): off by less than 2 items of a subtask.
+            assert (np.abs(held - n * np.array([0.6, 0.3, 0.1])) < 2).all()
+    # Not the same items first: 200 draws of one of 100 items have about 87 different ones.
+    assert len(set(first)) > 60
+
+
 # ---- residual correlation
 
 
-def test_membership_leaves_out_single_items_and_a_benchmark_of_one_subtask():
-    np.testing.assert_array_equal(
-        membership(["b", "a", "b", "c", "a", "b"]), [[1, 0, 1, 0, 0, 1], [0, 1, 0, 0, 1, 0]]
-    )
-    assert membership(["a"] * 3).shape == (0, 3)
-
-
-def test_subtask_correlation_by_hand():
-    # Pairs within a subtask, each counted twice: of the first model 1 x 1 in both subtasks, of the
-    # second -1 and 0: (2 + 2 - 2 + 0) / 8. Negative means are 0; so is a benchmark of one subtask.
-    member = membership(["a", "a", "b", "b"])
-    residual = np.array([[1.0, 1, 1, 1], [1, -1, 0, 0]])
-    assert subtask_correlation(residual, member) == 0.25
-    assert subtask_correlation(residual[1:], member) == 0
-    assert subtask_correlation(residual, one_subtask(4)) == 0
-
-
-def test_residual_loadings_hold_the_sample_shrunk_to_the_subtasks():
+def test_residual_loadings_are_the_leading_part_of_the_shrunk_correlation():
     rng = np.random.default_rng(3)
-    subtasks = np.repeat(["a", "b", "c"], 10)
     talent = 1.5 * rng.normal(size=(6, 3))[:, np.repeat(np.arange(3), 10)]
     scores = (rng.random((6, 30)) < 1 / (1 + np.exp(-talent))).astype(float)
-    model = fit_sources(scores, membership(subtasks))
+    model = fit_sources(scores)
     p, v, _ = model.curves.at(model.ability)
     z = (scores - p.T) / np.sqrt(v.T)
     z /= np.maximum(np.sqrt((z**2).mean(axis=0)), 1)
-    same = subtasks[:, None] == subtasks
-    off = same & ~np.eye(30, dtype=bool)
-    within = (z.T @ z / 6)[off].mean()
-    share = RESIDUAL_SHARE * 6 / (6 + RESIDUAL_SOURCES)
-    assert within > 0.1
-    dense = share * z.T @ z / 6 + (1 - share) * within * same
-    # Nine rows have at most nine components; all but the smallest are kept.
-    values, vectors = np.linalg.eigh(dense)
-    leading = (vectors[:, -8:] * values[-8:]) @ vectors[:, -8:].T
+    values, vectors = np.linalg.eigh(RESIDUAL_SHARE * 6 / (6 + RESIDUAL_SOURCES) * z.T @ z / 6)
+    # Six rows have at most six components; all but the smallest are kept.
+    leading = (vectors[:, -5:] * values[-5:]) @ vectors[:, -5:].T
     np.testing.assert_allclose(model.loadings @ model.loadings.T, leading, atol=1e-10)
 
 
@@ -181,12 +171,12 @@ def test_residual_loadings_hold_the_sample_shrunk_to_the_subtasks():
 
 
 def test_full_score_goes_on_above_what_is_expected():
-    model = fit_sources(benchmark(15, 40), one_subtask(40))
+    model = fit_sources(benchmark(15, 40))
     assert FullScore.of(model).ability[-1] >= model.ability.max() + model.reach + MARGIN
 
 
 def test_evidence_of_all_items_is_their_mean_without_error():
-    model, answers = fit_sources(benchmark(15, 40), one_subtask(40)), benchmark(15, 40, seed=5)
+    model, answers = fit_sources(benchmark(15, 40)), benchmark(15, 40, seed=5)
     everything = np.arange(40), np.zeros(40, dtype=bool)
     found = Evidence.of(model, *everything).predict(answers)
     np.testing.assert_allclose(found.score, answers.mean(axis=1), atol=1e-12)
@@ -194,7 +184,7 @@ def test_evidence_of_all_items_is_their_mean_without_error():
 
 
 def test_full_score_noise_and_loadings_are_those_of_the_dense_covariance():
-    model = fit_sources(benchmark(15, 40), one_subtask(40))
+    model = fit_sources(benchmark(15, 40))
     full = FullScore.of(model)
     v = model.curves.at(full.ability[7:8]).variance[:, 0]
     correlation = model.loadings @ model.loadings.T + np.diag(model.uniqueness)
@@ -203,7 +193,7 @@ def test_full_score_noise_and_loadings_are_those_of_the_dense_covariance():
 
 
 def test_predict_given_the_ability_is_the_dense_conditional_mean():
-    model = fit_sources(benchmark(15, 40), one_subtask(40))
+    model = fit_sources(benchmark(15, 40))
     chosen = np.array([3, 8, 20, 31])
     evidence = Evidence.of(model, chosen, np.zeros(4, dtype=bool))
     tables = evidence._tables_of(np.ones(4, dtype=bool))

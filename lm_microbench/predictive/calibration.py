@@ -15,7 +15,6 @@ from lm_microbench.predictive.evidence import Ends, Evidence, Prediction
 from lm_microbench.predictive.sources import (
     SourceModel,
     fit_sources,
-    membership,
     smoothed_scores,
 )
 
@@ -120,19 +119,19 @@ def fit(scores: Array, subtasks: Sequence[str], rng: np.random.Generator) -> Fit
     scores : array, shape (n_sources, n_items)
         In [0, 1]; NaN where not answered. Models without any answer are left out.
     subtasks : sequence of str, length n_items
-        Items of one subtask are taken as correlated.
+        The items chosen at random hold each subtask in its share.
     rng : numpy.random.Generator
         Draws the items that are chosen at random.
     """
     answered = (~np.isnan(scores)).any(axis=1)
     scores = scores[answered] if answered.sum() > 1 else scores
-    member = membership(subtasks)
-    model, seeds = fit_sources(scores, member), rng.integers(2**63, size=N_FOLDS + 2)
+    _, numbers = np.unique(np.array(subtasks), return_inverse=True)
+    model, seeds = fit_sources(scores), rng.integers(2**63, size=N_FOLDS + 2)
     held_out = tuple(
-        _hold_out(scores, member, out, above, np.random.default_rng(seed))
+        _hold_out(scores, numbers, out, above, np.random.default_rng(seed))
         for (out, above), seed in zip(_held_out_sets(model.ability), seeds[1:], strict=False)
     )
-    return Fitted(model, Order(model, np.random.default_rng(seeds[0])), held_out)
+    return Fitted(model, Order(model, numbers, np.random.default_rng(seeds[0])), held_out)
 
 
 def _held_out_sets(ability: Array) -> Iterator[tuple[npt.NDArray[np.intp], bool]]:
@@ -148,16 +147,16 @@ def _held_out_sets(ability: Array) -> Iterator[tuple[npt.NDArray[np.intp], bool]
 
 def _hold_out(
     scores: Array,
-    member: Array,
+    subtasks: npt.NDArray[np.intp],
     out: npt.NDArray[np.intp],
     above: bool,
     rng: np.random.Generator,
 ) -> HeldOut:
-    model = fit_sources(np.delete(scores, out, axis=0), member)
+    model = fit_sources(np.delete(scores, out, axis=0))
     held, truth = scores[out], smoothed_scores(scores[out])
     expected = model.curves.at(logit(truth) - model.centre).probability.T
     answers = np.where(np.isnan(held), expected, held)
-    return HeldOut(model, Order(model, rng), answers, truth, above)
+    return HeldOut(model, Order(model, subtasks, rng), answers, truth, above)
 
 
 def _design_share(parts: list[tuple[HeldOut, Evidence]]) -> Ends:

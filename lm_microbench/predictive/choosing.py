@@ -41,6 +41,25 @@ def target_population(model: SourceModel) -> tuple[Array, Array]:
     return np.concatenate([inside, above]), weight
 
 
+def lottery(subtasks: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """Return all items in a random order of which every beginning holds each subtask in its share.
+
+    The r-th of the n items of a subtask, in random order, stands at (r + u) / n, with one uniform u
+    in [0, 1) for each subtask: a systematic sample within subtasks.
+
+    Parameters
+    ----------
+    subtasks : array of int, shape (n_items,)
+    rng : numpy.random.Generator
+    """
+    shuffled = rng.permutation(len(subtasks))
+    place = np.empty(len(subtasks))
+    for number in np.unique(subtasks):
+        items = shuffled[subtasks[shuffled] == number]
+        place[items] = (np.arange(len(items)) + rng.random()) / len(items)
+    return np.argsort(place, kind="stable")
+
+
 class Order:
     """Items in the order in which they are chosen; it grows as more are asked for.
 
@@ -48,15 +67,20 @@ class Order:
     components and ability) with posterior covariance P, and independent noise. An item's gain is
     the squared covariance of its answer with the full score over its answer's variance, both given
     the items chosen before; the criterion is its weighted mean over abilities. A share of places
-    (`random_share`), evenly spread, goes to items drawn uniformly from those left.
+    (`random_share`), evenly spread, goes to items drawn at random from those left, each subtask in
+    its share (`lottery`).
 
     Parameters
     ----------
     model : SourceModel
+    subtasks : array of int, shape (n_items,)
+        Number of each item's subtask.
     rng : numpy.random.Generator
     """
 
-    def __init__(self, model: SourceModel, rng: np.random.Generator) -> None:
+    def __init__(
+        self, model: SourceModel, subtasks: npt.NDArray[np.intp], rng: np.random.Generator
+    ) -> None:
         """Start with no item chosen."""
         ability, weight = target_population(model)
         _, variance, slope = model.curves.at(ability)
@@ -74,7 +98,7 @@ class Order:
         prior = (mean**2).sum(axis=1) + self._noise.sum(axis=1) / n**2
         self._weight = weight / prior**POWER
         self._n_sources, self._due = model.n_sources, 0.0
-        self._lottery = rng.permutation(n)
+        self._lottery = lottery(subtasks, rng)
         self._free = np.ones(n, dtype=bool)
         self._chosen: list[int] = []
         self._drawn: list[bool] = []

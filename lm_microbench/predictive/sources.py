@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,6 @@ from lm_microbench.predictive.curves import Array, ItemCurves, fit_curves
 
 RANK = 40
 """Most components of the residual correlation that are kept."""
-MOST_SUBTASKS = 100
-"""Items of so many subtasks, the largest, are taken as correlated."""
 SLOPE_SD = 0.3
 """Prior standard deviation of an item's slope, times the spread of the sources' abilities."""
 RESIDUAL_SHARE, RESIDUAL_SOURCES = 0.5, 60
@@ -72,36 +69,15 @@ class SourceModel:
         return float(PRIOR_SCALE * self.spread * np.sqrt(1 + 20 / self.n_sources))
 
 
-def fit_sources(scores: Array, member: Array) -> SourceModel:
-    """Return the model fitted to source answers.
-
-    Parameters
-    ----------
-    scores : array, shape (n_sources, n_items)
-        NaN: not answered.
-    member : array, shape (n_subtasks, n_items)
-        1 where an item belongs to a subtask, else 0 (see `membership`).
-    """
+def fit_sources(scores: Array) -> SourceModel:
+    """Return the model fitted to source answers, shape (n_sources, n_items), NaN: not answered."""
     level = logit(smoothed_scores(scores))
     centre = float(level.mean())
     ability = level - centre
     # Two models at 0.3 logits from the mean stand for what is known before any source is.
     spread = float(np.sqrt(((ability**2).sum() + 2 * 0.3**2) / (len(ability) + 1)))
     curves = fit_curves(scores, ability, SLOPE_SD / spread)
-    loadings = residual_loadings(scores, curves, ability, member)
-    return SourceModel(curves, loadings, ability, centre, spread)
-
-
-def membership(subtasks: Sequence[str]) -> Array:
-    """Return 1 where an item belongs to a subtask, else 0, shape (n_subtasks, n_items).
-
-    Of at most `MOST_SUBTASKS`, the largest, with two items or more; of none if there is only one.
-    """
-    _, group = np.unique(np.array(subtasks), return_inverse=True)
-    size = np.bincount(group.ravel())
-    largest = np.argsort(-size, kind="stable")[:MOST_SUBTASKS]
-    kept = largest[size[largest] > 1] if len(size) > 1 else largest[:0]
-    return np.asarray(group.ravel() == kept[:, None], dtype=np.float64)
+    return SourceModel(curves, residual_loadings(scores, curves, ability), ability, centre, spread)
 
 
 def smoothed_scores(scores: Array) -> Array:
@@ -110,38 +86,21 @@ def smoothed_scores(scores: Array) -> Array:
     return np.asarray((np.nansum(scores, axis=1) + 0.5) / (n_answered + 1))
 
 
-def residual_loadings(scores: Array, curves: ItemCurves, ability: Array, member: Array) -> Array:
+def residual_loadings(scores: Array, curves: ItemCurves, ability: Array) -> Array:
     """Return loadings of items on components of the residuals, shape (n_items, rank).
 
     With Z the Bernoulli-standardised residuals (n_sources x n_items), ``L L'`` is the leading part
-    of ``share Z'Z / n_sources + (1 - share) c G``, where G is 1 for two items of one subtask and 0
-    otherwise, and c their mean correlation: a sample correlation shrunk to one that few sources
-    can tell. An item has at most 0.9 of its variance in common with others.
+    of ``share Z'Z / n_sources``, from the eigenvectors of the small matrix Z Z'. An item has at
+    most 0.9 of its variance in common with others.
     """
     n = len(scores)
     p, v, _ = curves.at(ability)
     residual = np.nan_to_num((scores - p.T) / np.sqrt(v.T))
     residual /= np.maximum(np.sqrt((residual**2).mean(axis=0)), 1.0)
     share = RESIDUAL_SHARE * n / (n + RESIDUAL_SOURCES)
-    within = np.sqrt((1 - share) * subtask_correlation(residual, member))
-    rows = np.concatenate([np.sqrt(share / n) * residual, within * member])
-    _, vectors = np.linalg.eigh(rows @ rows.T)
-    leading: npt.NDArray[np.float64] = vectors[:, ::-1][:, : min(RANK, len(rows) - 1)]
-    loadings = rows.T @ leading
+    _, vectors = np.linalg.eigh(residual @ residual.T)
+    leading: npt.NDArray[np.float64] = vectors[:, ::-1][:, : min(RANK, n - 1)]
+    loadings = np.sqrt(share / n) * (residual.T @ leading)
     common = (loadings**2).sum(axis=1)
     shrink = np.sqrt(np.minimum(1, 0.9 / np.maximum(common, 1e-9)))
     return np.asarray(loadings * shrink[:, None])
-
-
-def subtask_correlation(residual: Array, member: Array) -> float:
-    """Return the mean product of two residuals of one model in one subtask; 0 where negative.
-
-    Parameters
-    ----------
-    residual : array, shape (n_models, n_items)
-    member : array, shape (n_subtasks, n_items)
-    """
-    size = member.sum(axis=1)
-    products = ((residual @ member.T) ** 2 - residual**2 @ member.T).sum()
-    pairs = len(residual) * (size * (size - 1)).sum()
-    return float(max(products / pairs, 0.0)) if pairs else 0.0
