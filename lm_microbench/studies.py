@@ -42,7 +42,7 @@ def study(
     methods: Sequence[str | Method],
     sizes: Sequence[int],
     n_sources: int | Sequence[int] | None = None,
-    n_targets: int = N_TARGETS,
+    n_targets: int | None = None,
     trials: int = N_TRIALS,
     target_mode: TargetMode = "random",
     targets: Sequence[str] = (),
@@ -70,8 +70,9 @@ def study(
     n_sources : int or sequence of int, optional
         Number of source models; several are studied side by side. None: 300, or all that are left
         where there are fewer.
-    n_targets : int
-        Number of target models; for `target_mode="list"` all the named ones are used.
+    n_targets : int, optional
+        Number of target models. None: 50, or a third of the models where there are fewer than
+        150. For `target_mode="list"` all the named ones are used.
     trials : int
     target_mode, split, seed
         See `TrialDesign`.
@@ -219,7 +220,7 @@ def _targets_of(subset: Subset, matrix: ResponseMatrix) -> tuple[list[str], list
 
 
 def _design(
-    matrix: ResponseMatrix, n_sources: int | Sequence[int] | None, n_targets: int,
+    matrix: ResponseMatrix, n_sources: int | Sequence[int] | None, n_targets: int | None,
     target_mode: TargetMode, targets: Sequence[str], split: Split, seed: int,
 ) -> TrialDesign:  # fmt: skip
     named = tuple(targets)
@@ -230,6 +231,8 @@ def _design(
         )
     if named:
         n_targets = len(set(named))
+    elif n_targets is None:
+        n_targets = max(2, min(N_TARGETS, matrix.n_models // 3))
     if seed < 0:
         raise ValueError(f"seed: {seed} is negative; give 0 or more")
     counts: tuple[int, ...] = (1,)

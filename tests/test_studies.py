@@ -150,6 +150,13 @@ def test_study_sources_default_to_all_that_are_left(matrix):
     assert result.mdad()["n_sources"].unique().tolist() == [30]
 
 
+def test_study_targets_default_to_a_third_of_few_models(matrix):
+    result = study(matrix, methods=["random"], sizes=[5], trials=1)
+    # 13 of 40 models; the other 27 are sources.
+    assert result.settings["n_targets"] == 13
+    assert result.mdad()["n_sources"].unique().tolist() == [27]
+
+
 def test_study_works_through_joblib_backends(matrix):
     expected = study(matrix, **SMALL)
     with joblib.parallel_config(backend="threading", n_jobs=2):

@@ -26,7 +26,10 @@ def study_command(
     sources: Annotated[
         str, typer.Option(help="Number of source models, or several: 10,300. Default: up to 300.")
     ] = "",
-    targets: Annotated[int, typer.Option(help="Number of target models.")] = 50,
+    targets: Annotated[
+        int | None,
+        typer.Option(help="Number of target models; 50, or a third of the models if fewer."),
+    ] = None,
     target_mode: Annotated[
         str, typer.Option(help="random; top: the best models, with weaker sources; list.")
     ] = "random",

@@ -69,6 +69,8 @@ def collect(
         If the input contradicts itself and the rules say to refuse.
     ValueError
         If nothing usable is found, or a table has items that the benchmark does not.
+    KeyError
+        If a model that is to be renamed is not there.
     """
     sources = list(sources)
     report = ReadingReport(benchmark.name, rules or Rules(), sources=[str(x) for x in sources])
@@ -85,6 +87,7 @@ def collect(
     for path in found.tables:
         columns += _table_columns(path, catalogue, report)
     _check_distinct(columns)
+    _check_renamed(columns, report.rules)
     return assemble(columns, catalogue.table, report), report
 
 
@@ -168,6 +171,14 @@ def _table_column(
         expected=~np.isnan(scores) if kind == MICRO else np.ones(size, dtype=np.bool_),
         runs=[str(path)],
     )
+
+
+def _check_renamed(columns: Sequence[Column], rules: Rules) -> None:
+    # A model of several variants is called `name [settings]`.
+    names = {column.model.partition(" [")[0] for column in columns}
+    for old, new in rules.rename.items():
+        if columns and new not in names:
+            raise unknown("model to rename", old, sorted(names))
 
 
 def _check_distinct(columns: Sequence[Column]) -> None:
