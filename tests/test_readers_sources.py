@@ -49,7 +49,7 @@ def test_collect_one_model_from_run_and_table_is_refused(toy, tmp_path):
 
 def test_collect_renaming_of_a_model_that_is_not_there_is_refused(toy, tmp_path):
     table(toy).save(tmp_path / "t.parquet")
-    with pytest.raises(KeyError, match="unknown model to rename 'org/t'; .*t"):
+    with pytest.raises(KeyError, match=r"unknown model to rename 'org/t'; .*t"):
         collect([tmp_path / "t.parquet"], toy, rules=Rules(rename={"org/t": "mine"}))
     renamed, _ = collect([tmp_path / "t.parquet"], toy, rules=Rules(rename={"t": "mine"}))
     assert renamed.models == ("mine",)
