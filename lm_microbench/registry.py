@@ -83,7 +83,8 @@ def describe(entry: TaskEntry) -> dict[str, Any]:
 
     `error_*` is the root mean square error of the estimate of a source model that was held out,
     `agreement_*` the share of pairs of such models ordered rightly, each of models inside the range
-    of the others and of the best, above it; None where it was not measured.
+    of the others and of the best, above it; None where it was too few to tell, and not there where
+    nothing was measured.
     """
     subset = entry.load()
     provenance, measured = subset.provenance, subset.reliability

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -85,6 +86,11 @@ class ResponseMatrix:
         """Number of items."""
         return len(self.items)
 
+    @cached_property
+    def _item_index(self) -> dict[str, int]:
+        # Kept: a study asks for the items of many subsets of one matrix.
+        return _index(self.items)
+
     def take(
         self, *, models: Selector | None = None, items: Selector | None = None
     ) -> ResponseMatrix:
@@ -102,9 +108,8 @@ class ResponseMatrix:
         ValueError
             For a mask of another length, a position outside, or a name given twice.
         """
-        rows = _positions("model", models, self.models)
-        columns = _positions("item", items, self.items)
-
+        rows = _positions("model", models, self.models, lambda: _index(self.models))
+        columns = _positions("item", items, self.items, lambda: self._item_index)
         where = np.ix_(rows, columns)
         return ResponseMatrix(
             scores=self.scores[where],
@@ -249,7 +254,17 @@ def _check_names(kind: str, names: Sequence[str]) -> None:
         raise ValueError(f"models: {bad!r} is the name of a column of the file; rename the model")
 
 
-def _positions(kind: str, wanted: Selector | None, names: Sequence[str]) -> npt.NDArray[np.intp]:
+def _index(names: Sequence[str]) -> dict[str, int]:
+    return {name: i for i, name in enumerate(names)}
+
+
+def _positions(
+    kind: str,
+    wanted: Selector | None,
+    names: Sequence[str],
+    index_of: Callable[[], Mapping[str, int]],
+) -> npt.NDArray[np.intp]:
+    """Return the positions of what is wanted; the index of names is asked for only by names."""
     if wanted is None:
         return np.arange(len(names))
     chosen = np.asarray(wanted)
@@ -263,7 +278,7 @@ def _positions(kind: str, wanted: Selector | None, names: Sequence[str]) -> npt.
         if chosen.min() < -len(names) or chosen.max() >= len(names):
             raise ValueError(f"{kind}s: a position is outside the {len(names)} {kind}s")
         return chosen.astype(np.intp)
-    index = {name: i for i, name in enumerate(names)}
+    index = index_of()
     missing = next((name for name in wanted if name not in index), None)
     if missing is not None:
         raise unknown(kind, str(missing), names)
@@ -276,5 +291,5 @@ def _spread(
     """Return `values` with its columns put where `onto` names them, NaN elsewhere."""
     wide = np.full((n_models if values is None else len(values), len(onto)), np.nan, np.float32)
     if values is not None:
-        wide[:, _positions("item", list(items), onto)] = values
+        wide[:, _positions("item", list(items), onto, lambda: _index(onto))] = values
     return wide

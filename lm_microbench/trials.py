@@ -196,7 +196,7 @@ def run_trial(
         shape = (len(methods), len(design.n_sources), len(sizes), len(draw.targets))
         estimates, errors = np.full(shape, np.nan), np.full(shape, np.nan)
         for j, n in enumerate(design.n_sources):
-            source = matrix.take(draw.sources[:n], draw.seen)
+            source = matrix.take(draw.sources[:n], draw.seen).by_name()  # once for all methods
             for i, method in enumerate(methods):
                 rng = design.method_rng(trial)
                 for k, subset in enumerate(method.select_sizes(source, sizes, rng=rng)):
