@@ -1,7 +1,5 @@
 """Pair agreement, MDAD and rank correlation against values worked out by hand, and laws."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -225,20 +223,3 @@ def test_count_pairs_order_of_models_changes_nothing(seed):
     one, other = count_pairs(s, e), count_pairs(s[:, order], e[:, order])
     assert (one.pairs == other.pairs).all()
     assert (one.agree == other.agree).all()
-
-
-def test_agreement_mdad_and_interval_of_61250_pairs_are_fast():
-    rng = np.random.default_rng(3)
-    s = rng.normal(0.5, 0.1, (50, 50)).clip(0, 1)
-    e = (s + rng.normal(0, 0.05, s.shape)).clip(0, 1)
-    fastest = np.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        result = count_pairs(s, e)
-        pooled = result.pool()
-        pooled.agreement(), pooled.mdad()
-        resampled = result.weigh(resampling.trial_weights(50, rng))
-        resampling.interval(resampled.mdad(), never=True)
-        fastest = min(fastest, time.perf_counter() - start)
-    # 50 ms is the aim; a busy machine is given four times that before the test calls it broken.
-    assert fastest < 0.2

@@ -284,17 +284,24 @@ def run(folder, pause=0.01):
     evaluate = functools.partial(fake_evaluate, pause=pause)
     return watch(watcher(folder, evaluate), once=True, interval=0.005)
 
-draw, done = random.Random(int(sys.argv[2])), 0
-for round in range(5):
-    folder = Path(sys.argv[1]) / f"round{round}"
+def prepared(name):
+    folder = Path(sys.argv[1]) / name
     for step in range(N_CHECKPOINTS):
         write_checkpoint(folder / f"checkpoint-{step}")
+    return folder
+
+draw, done = random.Random(int(sys.argv[2])), 0
+start = time.perf_counter()
+run(prepared("whole"))
+seconds = time.perf_counter() - start
+for round in range(5):
+    folder = prepared(f"round{round}")
     for _ in range(4):
         child = os.fork()
         if not child:
             run(folder)
             os._exit(0)
-        time.sleep(draw.random() * 0.3)
+        time.sleep(draw.random() * seconds)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         done += sum(1 for x in (folder / "microbench_watch").glob("runs/checkpoint-*"))
