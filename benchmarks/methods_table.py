@@ -3,12 +3,14 @@
 Run: `python benchmarks/methods_table.py ../shared/data -o benchmarks/results
 [--settings gpqa_300,gpqa_10] [--methods random,irt=p-irt] [--trials 50] [--jobs 2]`
 
-The folder holds the matrices that `SETTINGS` names. Every setting makes one CSV,
+The folder holds the matrices that `SETTINGS` names; `microdemo` ships with the package and
+`overconfident` is drawn (`opinions`), both with confidences. Every setting makes one CSV,
 `methods_<setting>.csv`: a row for each kind of targets, method and size, on the seen half, in
 points (x 100); rows of methods that are not run now stay as they are. `irt=p-irt` is `irt` with
-that estimate. `covered_80` and `covered_95`: share of full scores inside the intervals; `pairs_*`:
-share ordered rightly of the pairs that were said to be 80-90 % (90-95 %) sure, and their number;
-`seconds`: processor time of one trial, all sizes, the median over trials.
+that estimate, `predictive=score` reads no confidences. `covered_80` and `covered_95`: share of full
+scores inside the intervals; `pairs_*`: share ordered rightly of the pairs that were said to be
+80-90 % (90-95 %) sure, and their number; `seconds`: processor time of one trial, all sizes, the
+median over trials.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from lm_microbench import files
 from lm_microbench.benchmark import load_benchmark
+from lm_microbench.folders import own_tasks
 from lm_microbench.methods import Method, get_method, method_names
 from lm_microbench.pairs import count_pairs, pair_indices, rank_correlations, signs
 from lm_microbench.readers import Rules, read_mmlu_pro, read_responses
@@ -57,12 +60,40 @@ SETTINGS = {
     "legalbench": Setting("matrices/legalbench.npz", None, 20, SMALL),
     "mmlu_pro": Setting("mmlu_pro/eval_results", 15, 8, LARGE),
     "bbh": Setting("bbh/responses.csv.gz", 7, 4, LARGE),
+    "microdemo": Setting("", None, 10, SMALL),
+    "overconfident": Setting("", 50, 20, SMALL),
 }
 
 
-def read(folder: Path, setting: Setting) -> ResponseMatrix:
+def opinions(n_models: int = 80, n_items: int = 600, seed: int = 1) -> ResponseMatrix:
+    """Return answers to four choices by models that differ in how sure they are of themselves.
+
+    The opinion of a choice is normal around what all models share about it, that of the right one
+    around discrimination x (ability - difficulty) + 0.8. The largest is the answer; the confidence
+    is the right one's share of exp(1.3 opinion / temperature), with a log-normal (0, 1) temperature
+    of the model.
+    """
+    rng = np.random.default_rng(seed)
+    ability, discrimination = rng.normal(0, 1, (n_models, 1)), rng.lognormal(0, 0.4, n_items)
+    opinion = rng.normal(0, 0.7, (n_items, 4)) + rng.normal(0, 1, (n_models, n_items, 4))
+    opinion[:, :, 0] += discrimination * (ability - rng.normal(0, 1.2, n_items)) + 0.8
+    temperature = rng.lognormal(0, 1, (n_models, 1, 1))
+    share = np.exp(1.3 * (opinion - opinion.max(axis=2, keepdims=True)) / temperature)
+    return ResponseMatrix(
+        scores=opinion.argmax(axis=2) == 0,
+        models=[f"model-{i:03d}" for i in range(n_models)],
+        items=[f"item-{i:05d}" for i in range(n_items)],
+        subtasks=["all"] * n_items,
+        confidence=share[:, :, 0] / share.sum(axis=2),
+    )
+
+
+def read(folder: Path, name: str) -> ResponseMatrix:
     """Return the matrix of the models that answered most items."""
-    path = folder / setting.path
+    if name == "overconfident":
+        return opinions()
+    own = own_tasks() / "microdemo" / "responses.parquet"
+    path = own if name == "microdemo" else folder / SETTINGS[name].path
     if path.is_dir():
         dumps = [file for file in sorted(path.iterdir()) if is_dump(file)]
         rules = Rules(min_coverage=MIN_COVERAGE)
@@ -98,7 +129,7 @@ def run_trial(
             start = time.process_time()
             subsets = method(name).select_sizes(source, sizes, rng=design.method_rng(t))
             for size, subset in zip(sizes, subsets, strict=True):
-                answers = targets.take(items=subset.items).scores
+                answers = subset.answers(targets)
                 row = {
                     "trial": t,
                     "method": name,
@@ -198,7 +229,7 @@ def main() -> None:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.settings.split(","):
-        matrix = read(options.folder, SETTINGS[name])
+        matrix = read(options.folder, name)
         print(f"\n{name}: {matrix.n_models} models, {matrix.n_items} items", flush=True)
         parts = [table(matrix, SETTINGS[name], mode, options) for mode in ("random", "top")]
         whole = pd.concat(parts).round(2)

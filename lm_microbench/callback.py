@@ -210,7 +210,7 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
 def scores_of(
     rows: Sequence[Mapping[str, Any]], subset: Subset, benchmark: Benchmark
 ) -> tuple[float, ...]:
-    """Return the answers in lm_eval's sample rows of a micro-task, in the order of its items.
+    """Return the answers in lm_eval's sample rows of a micro-task, as `Subset.answers` would.
 
     Raises
     ------
@@ -218,14 +218,15 @@ def scores_of(
         If an item has no answer (as with `limit`).
     """
     found = {
-        row["doc"][ROW_KEY]["item"]: float(row[ESTIMATE][1])
+        row["doc"][ROW_KEY]["item"]: row[ESTIMATE][1:]
         for row in rows
         if row["filter"] == benchmark.filter and ESTIMATE in row
     }
     missing = next((item for item in subset.items if item not in found), None)
     if missing is not None:
         raise ValueError(f"item {missing!r} was not answered; evaluate without a limit")
-    return tuple(found[item] for item in subset.items)
+    kinds = zip(*(found[item] for item in subset.items), strict=True)
+    return tuple(float(answer) for kind in kinds for answer in kind)
 
 
 def _calling_handler() -> CallbackHandler | None:

@@ -38,7 +38,7 @@ class Point:
         Its name, such as `checkpoint-500`.
     task : str
     scores : tuple of float
-        In the order of the subset's items.
+        As `Subset.answers` gives them.
     """
 
     checkpoint: str

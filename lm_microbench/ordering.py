@@ -83,8 +83,8 @@ def order(
     Parameters
     ----------
     subset : Subset
-    scores : array, shape (n_models, n_chosen)
-        Answers to the subset's items, in that order.
+    scores : array, shape (n_models, n_answers)
+        Answers to the subset's items (see `Subset.answers`).
     probability : float
         That makes two models told apart, between 0.5 and 1.
     correct : {"none", "holm"}

@@ -139,9 +139,10 @@ class Subset(BaseModel):
         return len(self.items)
 
     def answers(self, matrix: ResponseMatrix) -> Array:
-        """Return what the estimator reads: models' answers to `items`, (n_models, n_chosen).
+        """Return what the estimator reads of models: their answers to `items`.
 
-        Their scores, or their confidences where the estimate is made of those.
+        Their scores, shape (n_models, n_chosen), or their confidences where the estimate is made of
+        those; the scores followed by the confidences, (n_models, 2 n_chosen), where of both.
 
         Raises
         ------
@@ -151,20 +152,24 @@ class Subset(BaseModel):
             If it has no confidences and the estimator reads them.
         """
         taken = matrix.take(items=self.items)
-        found = taken.scores if self.estimator.reads == "score" else taken.confidence
-        if found is None:
+        if self.estimator.reads == "score":
+            return np.asarray(taken.scores, dtype=np.float64)
+        if taken.confidence is None:
             raise ValueError(
                 "matrix: no confidences, of which the subset's estimate is made; "
                 "build it with estimate=score"
             )
-        return np.asarray(found, dtype=np.float64)
+        confidence = np.asarray(taken.confidence, dtype=np.float64)
+        if self.estimator.reads == "confidence":
+            return confidence
+        return np.hstack([np.asarray(taken.scores, dtype=np.float64), confidence])
 
     def estimate(self, scores: npt.ArrayLike) -> Array:
         """Return the estimated full score of each model, clipped to [0, 1], shape (n_models,).
 
         Parameters
         ----------
-        scores : array, shape (n_models, n_chosen) or (n_chosen,)
+        scores : array, shape (n_models, n_answers) or (n_answers,)
             Answers to `items`, in that order (see `answers`); NaN where one is missing.
         """
         return np.clip(self.raw_estimate(scores), 0.0, 1.0)
@@ -244,9 +249,11 @@ class Subset(BaseModel):
 
     def _checked(self, scores: npt.ArrayLike) -> Array:
         answers = np.atleast_2d(np.asarray(scores, dtype=np.float64))
-        if answers.ndim != 2 or answers.shape[1] != self.size:
+        both = self.estimator.reads == "both"
+        if answers.ndim != 2 or answers.shape[1] != self.size * (1 + both):
+            columns = "two columns" if both else "one column"
             raise ValueError(
                 f"scores: shape {answers.shape}, but the subset has {self.size} items; "
-                "give one column an item, in the order of `items`"
+                f"give {columns} an item, in the order of `items` (see `Subset.answers`)"
             )
         return answers

@@ -79,7 +79,7 @@ class MicroTask(Task):  # type: ignore[misc]
         if lacking is not None:
             raise ValueError(f"{path}: {lacking} has no metric {metric!r}; see benchmark.yaml")
         self.OUTPUT_TYPE = kinds.pop()
-        if self.subset.estimator.reads == "confidence" and self.OUTPUT_TYPE != "multiple_choice":
+        if self.subset.estimator.reads != "score" and self.OUTPUT_TYPE != "multiple_choice":
             raise ValueError(
                 f"{path}: the estimate is made of confidences, which {self.benchmark.name} "
                 f"({self.OUTPUT_TYPE}) has none of; build it with estimate=score"
@@ -185,19 +185,21 @@ class MicroTask(Task):  # type: ignore[misc]
     # ---- what comes out -------------------------------------------------------------------------
 
     def process_results(self, doc: Mapping[str, Any], results: Any) -> dict[str, Any]:
-        """Return the leaf task's metrics and, for the estimate, the item's place with its score."""
+        """Return the leaf task's metrics and, for the estimate, the item's place and answer."""
         place = self._places.of(doc)
         metrics = dict(place.leaf.process_results(place.document, results))
         if self._estimates and self.benchmark.metric in metrics:
-            answer = (place.index, self._answer(place, metrics, results))
+            answer = (place.index, *self._answer(place, metrics, results))
             metrics |= {ESTIMATE: answer, f"{ESTIMATE}_stderr": answer}
         return metrics
 
-    def _answer(self, place: Place, metrics: Mapping[str, Any], results: Any) -> float:
-        """Return what the estimator reads of an item: its score, or the confidence."""
+    def _answer(self, place: Place, metrics: Mapping[str, Any], results: Any) -> tuple[float, ...]:
+        """Return what the estimator reads of an item: its score, the confidence, or both."""
+        score = float(metrics[self.benchmark.metric])
         if self.subset.estimator.reads == "score":
-            return float(metrics[self.benchmark.metric])
-        return place.confidence(results, metrics.get("acc"))
+            return (score,)
+        confidence = place.confidence(results, metrics.get("acc"))
+        return (confidence,) if self.subset.estimator.reads == "confidence" else (score, confidence)
 
     def aggregation(self) -> dict[str, Callable[..., Any]]:
         """Return the leaf's aggregations and those of the estimate and its standard error.
@@ -217,16 +219,18 @@ class MicroTask(Task):  # type: ignore[misc]
         return {**base, ESTIMATE: base.get(self.benchmark.metric, True)}
 
     def _summary(
-        self, answers: Sequence[tuple[int, float]], value: Callable[[Any], float]
+        self, answers: Sequence[tuple[float, ...]], value: Callable[[Any], float]
     ) -> float | str:
-        """Return a number made of the scores put in the order of the subset's items.
+        """Return a number made of the answers put in the order of the subset's items.
 
-        Answers come in any order (ranks are gathered one after another).
+        Answers come in any order (ranks are gathered one after another). A confidence beside a
+        score may be unknown.
         """
-        scores = np.full(self.subset.size, np.nan)
-        for index, score in answers:
-            scores[index] = score
-        number = np.nan if np.isnan(scores).any() else value(scores)
+        kinds = 2 if self.subset.estimator.reads == "both" else 1
+        table = np.full((self.subset.size, kinds), np.nan)
+        for index, *read in answers:
+            table[int(index)] = read
+        number = np.nan if np.isnan(table[:, 0]).any() else value(table.T.ravel())
         return float(number) if np.isfinite(number) else NOT_AVAILABLE
 
     def _estimate(self, scores: Any) -> float:

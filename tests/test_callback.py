@@ -11,8 +11,12 @@ import torch
 from lm_eval.models.huggingface import HFLM
 from tiny import Logger, make_model, make_tokenizer, make_trainer
 
+from lm_microbench.benchmark import load_benchmark
 from lm_microbench.callback import MicrobenchCallback, scores_of, unchanged
 from lm_microbench.history import load_points
+from lm_microbench.readers.samples import ROW_KEY
+from lm_microbench.registry import find_subset
+from lm_microbench.task import ESTIMATE
 
 TASK = "microdemo_micro10_stratified"
 NAMES = ("estimate", "standard_error", "better_than_last", "better_than_best")
@@ -65,6 +69,16 @@ def test_callback_reports_what_lm_eval_reports_of_the_model(trained):
     assert scores == callback._points[-1].scores
     with pytest.raises(ValueError, match="was not answered"):
         scores_of(rows[1:], callback._subsets[TASK], callback._benchmarks[TASK])
+
+
+def test_scores_of_a_task_that_reads_both_are_scores_then_confidences():
+    subset, benchmark = find_subset("microdemo_micro10_predictive"), load_benchmark("microdemo")
+    rows = [
+        {"doc": {ROW_KEY: {"item": item}}, "filter": "none", ESTIMATE: [i, i % 2, i / 10]}
+        for i, item in enumerate(subset.items)
+    ]
+    expected = (*(i % 2 for i in range(10)), *(i / 10 for i in range(10)))
+    assert scores_of(rows[::-1], subset, benchmark) == expected
 
 
 def test_training_with_the_callback_is_that_without_it_to_the_last_bit(trained, tmp_path):

@@ -96,7 +96,8 @@ def test_select_any_matrix_gives_a_valid_subset(name, options, case, size):
     assert set(subset.items) <= set(source.items)
     assert list(subset.items) == sorted(subset.items)
     assert np.isfinite(subset.weights()).all()
-    answers = np.random.default_rng(0).integers(0, 2, (4, size))
+    kinds = 2 if subset.estimator.reads == "both" else 1
+    answers = np.random.default_rng(0).integers(0, 2, (4, size * kinds))
     assert np.isfinite(subset.estimate(answers)).all()
 
 
@@ -255,8 +256,9 @@ def test_select_another_process_and_number_of_threads_gives_the_same_items():
 
 
 def test_method_made_by_hand_with_a_wrong_option_is_refused():
-    # `get_method` checks types; a method that is made directly checks its own.
-    with pytest.raises(ValueError, match="estimate: 'scores'; give 'auto', 'score' or"):
+    with pytest.raises(
+        ValueError, match="method anchor: estimate: 'scores'; Input should be 'auto'"
+    ):
         Anchor(estimate="scores")
 
 

@@ -1,5 +1,6 @@
 """`predictive`: formulas against dense algebra, honest errors on a seeded benchmark, the peers."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -14,8 +15,9 @@ from lm_microbench.predictive import choosing, fit
 from lm_microbench.predictive.calibration import HeldOut, _order_inflation
 from lm_microbench.predictive.choosing import Order, lottery, random_share, target_population
 from lm_microbench.predictive.curves import INTERCEPT_SD, fit_curves
-from lm_microbench.predictive.evidence import MARGIN, Evidence, FullScore, Prediction
+from lm_microbench.predictive.evidence import Evidence, Prediction
 from lm_microbench.predictive.sources import (
+    MARGIN,
     PRIOR_SCALE,
     RESIDUAL_SHARE,
     RESIDUAL_SOURCES,
@@ -83,12 +85,14 @@ def test_order_without_random_items_is_the_dense_greedy_choice(monkeypatch):
     monkeypatch.setattr(choosing, "random_share", lambda n_sources, place: 0.0)
     model = fit_sources(benchmark(15, 40))
     ability, weight = target_population(model)
-    _, v, slope = model.curves.at(ability)
+    _, v, slope = model.items.curves.at(ability)
     dense, left = [], np.ones(40, dtype=bool)
     covariances = []
     for g in range(len(ability)):
         root, s = np.sqrt(v[:, g]), slope[:, g] * PRIOR_SCALE * model.spread
-        correlation = model.loadings @ model.loadings.T + np.diag(model.uniqueness)
+        correlation = model.items.loadings @ model.items.loadings.T + np.diag(
+            model.items.uniqueness
+        )
         covariances.append(np.outer(root, root) * correlation + np.outer(s, s))
     prior = [c.mean() for c in covariances]
     for _ in range(8):
@@ -158,13 +162,13 @@ def test_residual_loadings_are_the_leading_part_of_the_shrunk_correlation():
     talent = 1.5 * rng.normal(size=(6, 3))[:, np.repeat(np.arange(3), 10)]
     scores = (rng.random((6, 30)) < 1 / (1 + np.exp(-talent))).astype(float)
     model = fit_sources(scores)
-    p, v, _ = model.curves.at(model.ability)
+    p, v, _ = model.items.curves.at(model.ability)
     z = (scores - p.T) / np.sqrt(v.T)
     z /= np.maximum(np.sqrt((z**2).mean(axis=0)), 1)
     values, vectors = np.linalg.eigh(RESIDUAL_SHARE * 6 / (6 + RESIDUAL_SOURCES) * z.T @ z / 6)
     # Six rows have at most six components; all but the smallest are kept.
     leading = (vectors[:, -5:] * values[-5:]) @ vectors[:, -5:].T
-    np.testing.assert_allclose(model.loadings @ model.loadings.T, leading, atol=1e-10)
+    np.testing.assert_allclose(model.items.loadings @ model.items.loadings.T, leading, atol=1e-10)
 
 
 # ---- evidence
@@ -172,7 +176,7 @@ def test_residual_loadings_are_the_leading_part_of_the_shrunk_correlation():
 
 def test_full_score_goes_on_above_what_is_expected():
     model = fit_sources(benchmark(15, 40))
-    assert FullScore.of(model).ability[-1] >= model.ability.max() + model.reach + MARGIN
+    assert model.full.ability[-1] >= model.ability.max() + model.reach + MARGIN
 
 
 def test_evidence_of_all_items_is_their_mean_without_error():
@@ -185,9 +189,9 @@ def test_evidence_of_all_items_is_their_mean_without_error():
 
 def test_full_score_noise_and_loadings_are_those_of_the_dense_covariance():
     model = fit_sources(benchmark(15, 40))
-    full = FullScore.of(model)
-    v = model.curves.at(full.ability[7:8]).variance[:, 0]
-    correlation = model.loadings @ model.loadings.T + np.diag(model.uniqueness)
+    full = model.full
+    v = model.items.curves.at(full.ability[7:8]).variance[:, 0]
+    correlation = model.items.loadings @ model.items.loadings.T + np.diag(model.items.uniqueness)
     dense = (np.sqrt(np.outer(v, v)) * correlation).mean()
     assert (full.loadings[7] ** 2).sum() + full.noise[7] == pytest.approx(dense)
 
@@ -197,8 +201,8 @@ def test_predict_given_the_ability_is_the_dense_conditional_mean():
     chosen = np.array([3, 8, 20, 31])
     evidence = Evidence.of(model, chosen, np.zeros(4, dtype=bool))
     tables = evidence._tables_of(np.ones(4, dtype=bool))
-    _, v, _ = model.curves.at(evidence.full.ability)
-    correlation = model.loadings @ model.loadings.T + np.diag(model.uniqueness)
+    _, v, _ = model.items.curves.at(evidence.full.ability)
+    correlation = model.items.loadings @ model.items.loadings.T + np.diag(model.items.uniqueness)
     covariance = np.sqrt(np.outer(v[:, 9], v[:, 9])) * correlation
     inner, outer = covariance[np.ix_(chosen, chosen)], covariance.mean(axis=0)[chosen]
     weights = np.linalg.solve(inner, outer)
@@ -213,8 +217,8 @@ def test_estimate_missing_answer_is_an_item_not_chosen():
     rest = np.array([0, 1, 3, 4, 5])
     e = found.evidence
     without = Evidence(
-        e.n_items, e.full, e.curves.take(rest), e.loadings[rest], e.drawn[rest],
-        e.prior_scale, e.above, e.design_share, e.shift,
+        e.n_items, e.full, e.items.take(rest), e.drawn[rest], e.prior_scale, e.above,
+        e.design_share, e.shift,
     )  # fmt: skip
     # Not exactly: the tie break goes by an item's place.
     np.testing.assert_allclose(
@@ -229,6 +233,150 @@ def test_estimate_different_answers_never_tie_at_ten_examples():
     answers = np.array(list(itertools.product([0.0, 1.0], repeat=10)))
     estimates = np.sort(found.raw_estimate(answers))
     assert np.diff(estimates).min() > 1e-9
+
+
+# ---- confidences
+
+
+def both(n_models=60, n_items=120, seed=0):
+    """Return scores by a 2PL model, and confidences around the same probabilities."""
+    rng = np.random.default_rng(seed)
+    ability, slope = rng.normal(size=n_models), rng.lognormal(0, 0.4, n_items)
+    logit = slope * (ability[:, None] - rng.normal(0, 1.2, n_items))
+    opinion = logit + 0.6 * rng.logistic(size=logit.shape)
+    return (opinion > 0).astype(np.float64), 1 / (1 + np.exp(-opinion))
+
+
+def with_confidence(scores, confidence):
+    return dataclasses.replace(matrix(scores), confidence=confidence)
+
+
+def dense_covariance(model, ability):
+    """Return the covariance of all scores and confidences at one ability, and with the score."""
+    items, n = model.items, model.n_items
+    rho, at = items.confidence.coupling, items.at(np.array([ability]))
+    load = items.all_loadings
+    correlation = load @ load.T + np.diag(1 - (load**2).sum(axis=1))
+    root, other = np.diag(at.root[:, 0]), np.diag(at.confidence_root[:, 0])
+    to_answers = np.block([[root, np.zeros((n, n))], [rho * other, np.sqrt(1 - rho**2) * other]])
+    covariance = to_answers @ correlation @ to_answers.T
+    return covariance, covariance[:, :n].mean(axis=1), at.slope[:, 0]
+
+
+def test_fit_sources_confidences_by_hand():
+    scores, confidences = both(20, 30)
+    model = fit_sources(scores, confidences)
+    found, curves = model.items.confidence, model.items.confidence.curves
+    p = curves.at(model.ability).probability
+    squared = ((confidences - p.T) ** 2 / (p * (1 - p)).T).sum(axis=0)
+    expected = (squared + 4 * squared.sum() / 600) / (20 + 4)
+    np.testing.assert_allclose(curves.dispersion, expected)
+    z, score = (
+        (x - c.at(model.ability).probability.T) / np.sqrt(c.at(model.ability).variance.T)
+        for x, c in ((confidences, curves), (scores, model.items.curves))
+    )
+    z, score = (x / np.maximum(np.sqrt((x**2).mean(axis=0)), 1) for x in (z, score))
+    assert found.coupling == pytest.approx((z * score).mean())
+    assert 0.4 < found.coupling < 0.9
+
+
+def test_order_by_scores_and_confidences_is_the_dense_greedy_choice(monkeypatch):
+    monkeypatch.setattr(choosing, "random_share", lambda n_sources, place: 0.0)
+    model = fit_sources(*both(15, 30))
+    ability, weight = target_population(model)
+    dense, left, covariances, outer = [], np.ones(30, dtype=bool), [], []
+    for t in ability:
+        covariance, with_full, slope = dense_covariance(model, t)
+        scale = (PRIOR_SCALE * model.spread) ** 2
+        covariances.append(covariance + scale * np.outer(slope, slope))
+        outer.append(with_full + scale * slope * slope[:30].mean())
+    prior = [c[:30, :30].mean() for c in covariances]
+    for _ in range(6):
+        gain = np.zeros(30)
+        for w, c, q, p in zip(weight, covariances, outer, prior, strict=True):
+            for i in np.flatnonzero(left):
+                pair = [i, 30 + i]
+                explained = q[pair] @ np.linalg.solve(c[np.ix_(pair, pair)], q[pair])
+                gain[i] += w * explained / p**choosing.POWER
+        item = int(np.argmax(np.where(left, gain, -1)))
+        dense.append(item)
+        left[item] = False
+        pair = [item, 30 + item]
+        for g, (c, q) in enumerate(zip(covariances, outer, strict=True)):
+            solved = np.linalg.solve(c[np.ix_(pair, pair)], np.column_stack([c[pair], q[pair]]))
+            outer[g] = q - c[:, pair] @ solved[:, -1]
+            # The pair's own rows would be 0; they are never asked for again.
+            covariances[g] = c - c[:, pair] @ solved[:, :-1] + 1e-9 * np.eye(60)
+    chosen, _ = order_of(model).first(6)
+    assert chosen.tolist() == sorted(dense)
+
+
+def test_predict_by_scores_and_confidences_is_the_dense_conditional_mean():
+    model = fit_sources(*both(15, 40))
+    chosen = np.array([3, 8, 20, 31])
+    evidence = Evidence.of(model, chosen, np.zeros(4, dtype=bool))
+    covariance, with_full, slope = dense_covariance(model, evidence.full.ability[9])
+    known = np.concatenate([chosen, [43, 60]])  # of items 8 and 31 no confidence
+    inner = covariance[np.ix_(known, known)]
+    tables = evidence._tables_of(np.array([1, 1, 1, 1, 1, 0, 1, 0], dtype=bool))
+    weights = np.linalg.solve(inner, with_full[known])
+    np.testing.assert_allclose(tables.weight[:, 9], weights)
+    assert tables.variance[9] == pytest.approx(
+        covariance[:40, :40].mean() - weights @ with_full[known]
+    )
+    np.testing.assert_allclose(
+        tables.likelihood_weight[:, 9], np.linalg.solve(inner, slope[known]), rtol=2e-5
+    )
+
+
+def test_predict_without_trust_in_confidences_is_by_the_scores():
+    model, (scores, confidences) = fit_sources(*both(15, 40)), both(8, 40, seed=5)
+    chosen, drawn = np.array([3, 8, 20, 31]), np.array([True, False, False, True])
+    evidence = dataclasses.replace(Evidence.of(model, chosen, drawn), design_share=(0.2, 0.4))
+    answers = np.hstack([scores[:, chosen], confidences[:, chosen]])
+    untrusted = dataclasses.replace(evidence, trust=(0.0, 0.0)).predict(answers)
+    answers[:, 4:] = np.nan
+    for one, other in zip(untrusted, evidence.predict(answers), strict=True):
+        np.testing.assert_allclose(one, other)
+
+
+def test_trust_in_confidences_is_lost_above_where_those_of_the_best_mislead():
+    scores, confidences = both(80, 200)
+    best = np.argsort(scores.mean(axis=1))[-20:]
+    rng = np.random.default_rng(1)
+    for_best = rng.permutation(best)
+    misled = confidences.copy()
+    misled[best] = 0.5 + (confidences[for_best] - 0.5) * rng.uniform(-1, 1, (20, 1))
+    trusts = []
+    for read in (confidences, misled):
+        fitted = fit(scores, ["all"] * 200, np.random.default_rng(0), read)
+        trusts.append(fitted.calibrated(40).evidence.trust)
+    assert min(trusts[0]) >= 0.5
+    assert trusts[1][1] <= 0.25
+
+
+def test_confidences_make_estimates_better_and_scores_can_be_asked_for(tmp_path):
+    scores, confidences = both(160, 200)
+    source = with_confidence(scores[:60], confidences[:60])
+    target = with_confidence(scores[60:], confidences[60:])
+    truth, errors = target.accuracy(), {}
+    for estimate in ("auto", "score", "confidence"):
+        subset = select(source, get_method("predictive", estimate=estimate), 20, seed=1)
+        subset.save(tmp_path / "s.json")
+        again = Subset.load(tmp_path / "s.json")
+        assert again.estimator.reads == ("score" if estimate == "score" else "both")
+        found = again.estimate(again.answers(target))
+        np.testing.assert_array_equal(found, subset.estimate(subset.answers(target)))
+        errors[estimate] = np.abs(found - truth).mean()
+        z = np.abs(found - truth) / again.standard_error(again.answers(target))
+        assert (z < 1.96).mean() >= 0.88
+    assert errors["auto"] == errors["confidence"] < 0.85 * errors["score"]
+
+
+def test_estimate_of_scores_where_columns_for_confidences_are_missing_is_an_error():
+    subset = select(with_confidence(*both(20, 40)), "predictive", 5, seed=0)
+    with pytest.raises(ValueError, match=r"\(1, 5\), but the subset has 5 items; give two columns"):
+        subset.estimate(np.ones(5))
 
 
 # ---- errors

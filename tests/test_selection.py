@@ -10,7 +10,7 @@ from lm_microbench.estimators import MixtureCurve, PIrtEstimator, TabulatedCurve
 from lm_microbench.irt import ItemParameters
 from lm_microbench.methods import get_method, select
 from lm_microbench.methods.anchor import as_integers, correlations
-from lm_microbench.methods.base import filled
+from lm_microbench.methods.base import filled, reads
 from lm_microbench.methods.diversity import (
     orthonormal_polynomials,
     principal_components,
@@ -53,6 +53,18 @@ def test_confidence_strata_give_their_share_rounded_down_or_up():
     for seed in range(20):
         chosen = select(source, "confidence", 9, seed=seed).items
         assert sum(item < "i020" for item in chosen) == 6
+
+
+def test_reads_confidences_where_nine_tenths_of_the_answers_have_one():
+    scores, sure = np.ones((2, 10)), np.full((2, 10), 0.5)
+    scores[0, 9] = sure[0, 9] = sure[0, 0] = np.nan  # 18 of 19 answers
+    assert reads("auto", matrix(scores, sure)) == "confidence"
+    sure[1, :2] = np.nan
+    assert reads("auto", matrix(scores, sure)) == "score"
+    assert reads("confidence", matrix(scores, sure)) == "confidence"
+    assert reads("score", matrix(scores, np.full((2, 10), 0.5))) == "score"
+    with pytest.raises(ValueError, match="no confidences; take estimate=score"):
+        reads("confidence", matrix(scores))
 
 
 def test_confidence_uses_confidences_where_they_are_known():

@@ -187,24 +187,41 @@ def test_moved_document_is_found_by_its_content(in_hub, tmp_path, full_run):
     assert_same(rows, full_run("bbh"))
 
 
+def right_shares(rows):
+    """Return the probability on the right choice by item, from lm_eval's rows."""
+    shares = {}
+    for row in rows:
+        likelihoods = np.array([float(x[0]) for x in row["filtered_resps"]])
+        weights = np.exp(likelihoods - likelihoods.max())
+        shares[row["doc"]["lm_microbench"]["item"]] = weights[row["doc"]["answer"]] / weights.sum()
+    return shares
+
+
 def test_run_of_an_estimate_from_confidences_weighs_the_right_choices_shares(tmp_path):
     source = ResponseMatrix.load(load_benchmark("microdemo").home / "responses.parquet")
     method = get_method("anchor")
     [subset] = build(load_benchmark("microdemo"), method, [10], source=source)
     entry = write_task(subset, tmp_path)
     results = evaluate([entry.name], include=tmp_path)
-    shares = {}
-    for row in results["samples"][entry.name]:
-        likelihoods = np.array([float(x[0]) for x in row["filtered_resps"]])
-        weights = np.exp(likelihoods - likelihoods.max())
-        right = row["doc"]["answer"]
-        shares[row["doc"]["lm_microbench"]["item"]] = weights[right] / weights.sum()
+    shares = right_shares(results["samples"][entry.name])
     expected = subset.weights() @ [shares[item] for item in subset.items]
     assert results["results"][entry.name]["full_estimate,none"] == pytest.approx(expected)
     # The measured error is that of such estimates, not of the scores'.
     assert subset.reliability != build(
         load_benchmark("microdemo"), get_method("anchor", estimate="score"), [10], source=source
     )[0].reliability  # fmt: skip
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_run_of_an_estimate_from_both_reads_scores_and_confidences(ranks):
+    task = "microdemo_micro10_predictive"
+    results = evaluate([task]) if ranks == 1 else evaluate_on_ranks([task], ranks)
+    rows, subset = results["samples"][task], find_subset(task)
+    shares, scores = right_shares(rows), {r["doc"]["lm_microbench"]["item"]: r["acc"] for r in rows}
+    answers = [read[item] for read in (scores, shares) for item in subset.items]
+    found = results["results"][task]
+    assert found["full_estimate,none"] == pytest.approx(subset.estimate(answers)[0])
+    assert found["full_estimate_stderr,none"] == pytest.approx(subset.standard_error(answers)[0])
 
 
 @pytest.mark.shared

@@ -4,7 +4,8 @@ An estimator is a small set of numbers, kept in a subset's manifest, so that a r
 data. Every estimator has `estimate(scores)` and `standard_error(scores)`; `scores` has shape
 (n_models, n_chosen), its columns in the order of the subset's items. `knows_its_error` says whether
 that standard error holds without trust in a model: by design, or by models that were left out.
-`reads` says what the answers are: scores or, of a linear estimator, confidences.
+`reads` says what the answers are: scores; confidences in their place; or both, (n_models,
+2 n_chosen), the scores first.
 """
 
 from typing import Annotated

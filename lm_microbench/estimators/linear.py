@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Array = npt.NDArray[np.float64]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-Reads = Literal["score", "confidence"]
+Reads = Literal["score", "confidence", "both"]
+"""What of a model an estimator reads; both: the scores of its items, then their confidences."""
 
 _DECIMALS = 12
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,58 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.special import ndtr
 
 from lm_microbench.estimators.linear import Array, Finite, Reads
-from lm_microbench.predictive import Calibrated, Evidence, FullScore, ItemCurves
+from lm_microbench.predictive import (
+    AnswerModel,
+    Calibrated,
+    ConfidenceModel,
+    Evidence,
+    FullScore,
+    ItemCurves,
+)
 from lm_microbench.predictive.evidence import Prediction
 
 Numbers = tuple[Finite, ...]
 Ends = tuple[Finite, Finite]
 
 _DIGITS = 7
-_CURVES = tuple(ItemCurves.__dataclass_fields__)
+_CURVES = ("intercept", "slope", "var_intercept", "covariance", "var_slope")
+
+
+class ConfidenceNumbers(BaseModel):
+    """What the confidences of the chosen items say (see `ConfidenceModel` and `ItemCurves`).
+
+    Parameters
+    ----------
+    intercept, slope, var_intercept, covariance, var_slope, dispersion : tuple, length n_chosen
+    loadings : tuple, shape (n_chosen, rank)
+    coupling : float
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    intercept: Numbers
+    slope: Numbers
+    var_intercept: Numbers
+    covariance: Numbers
+    var_slope: Numbers
+    dispersion: Numbers
+    loadings: tuple[Numbers, ...]
+    coupling: Finite = Field(ge=0, lt=1)
+
+    @classmethod
+    def of(cls, found: ConfidenceModel) -> ConfidenceNumbers:
+        """Return the numbers of a model, rounded to seven digits."""
+        numbers = {name: _rounded(getattr(found.curves, name)) for name in _CURVES}
+        return cls(
+            dispersion=_rounded(found.curves.dispersion),
+            loadings=_rounded(found.loadings),
+            coupling=_rounded(found.coupling),
+            **numbers,
+        )
+
+    def model(self) -> ConfidenceModel:
+        """Return the model that these are the numbers of."""
+        curves = _curves(self, np.array(self.dispersion))
+        return ConfidenceModel(curves, np.array(self.loadings), self.coupling)
 
 
 class PredictiveEstimator(BaseModel):
@@ -39,15 +83,16 @@ class PredictiveEstimator(BaseModel):
     ability, full_score, full_slope, full_noise : tuple of float, length n_abilities
     full_loadings : tuple, shape (n_abilities, rank)
         See `FullScore`.
-    prior_scale, above, design_share, shift
+    prior_scale, above, design_share, shift, trust
         See `Evidence`.
     inflation, difference_inflation : (float, float)
         See `Calibrated`.
+    confidence : ConfidenceNumbers, optional
+        Where confidences are read beside the scores.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     kind: Literal["predictive"] = "predictive"
-    reads: ClassVar[Reads] = "score"
     n_items: int
     intercept: Numbers = Field(min_length=1)
     slope: Numbers
@@ -65,15 +110,17 @@ class PredictiveEstimator(BaseModel):
     above: Ends
     design_share: Ends
     shift: Ends
+    trust: Ends
     inflation: Ends
     difference_inflation: Ends
+    confidence: ConfidenceNumbers | None = None
 
     @classmethod
     def of(cls, found: Calibrated) -> PredictiveEstimator:
         """Return the estimator of a calibrated choice, rounded to seven digits."""
         e, full = found.evidence, found.evidence.full
-        arrays = {name: getattr(e.curves, name) for name in _CURVES} | {
-            "loadings": e.loadings,
+        arrays = {name: getattr(e.items.curves, name) for name in _CURVES} | {
+            "loadings": e.items.loadings,
             "ability": full.ability,
             "full_score": full.score,
             "full_slope": full.slope,
@@ -83,11 +130,23 @@ class PredictiveEstimator(BaseModel):
             "above": e.above,
             "design_share": e.design_share,
             "shift": e.shift,
+            "trust": e.trust,
             "inflation": found.inflation,
             "difference_inflation": found.difference_inflation,
         }
         numbers = {name: _rounded(value) for name, value in arrays.items()}
-        return cls(n_items=e.n_items, drawn=tuple(e.drawn.tolist()), **numbers)
+        two = e.items.confidence
+        return cls(
+            n_items=e.n_items,
+            drawn=tuple(e.drawn.tolist()),
+            confidence=None if two is None else ConfidenceNumbers.of(two),
+            **numbers,
+        )
+
+    @property
+    def reads(self) -> Reads:
+        """The scores of the items, or both those and the confidences."""
+        return "score" if self.confidence is None else "both"
 
     @property
     def size(self) -> int:
@@ -149,21 +208,28 @@ class PredictiveEstimator(BaseModel):
         return Evidence(
             self.n_items,
             full,
-            ItemCurves(*(np.array(getattr(self, name)) for name in _CURVES)),
-            np.array(self.loadings),
+            AnswerModel(
+                _curves(self, np.ones(self.size)),
+                np.array(self.loadings),
+                None if self.confidence is None else self.confidence.model(),
+            ),
             np.array(self.drawn),
             self.prior_scale,
             self.above,
             self.design_share,
             self.shift,
+            self.trust,
         )
 
     @model_validator(mode="after")
     def _consistent(self) -> PredictiveEstimator:
-        ranks = {len(row) for row in (*self.loadings, *self.full_loadings)}
-        for name in (*_CURVES, "loadings", "drawn"):
-            if len(getattr(self, name)) != self.size:
-                raise ValueError(f"{name}: {len(getattr(self, name))} for {self.size} items")
+        more = () if self.confidence is None else self.confidence.loadings
+        ranks = {len(row) for row in (*self.loadings, *more, *self.full_loadings)}
+        for part in (self, self.confidence):
+            for name in (*_CURVES, "loadings", "drawn", "dispersion"):
+                found = getattr(part, name, None)
+                if found is not None and len(found) != self.size:
+                    raise ValueError(f"{name}: {len(found)} for {self.size} items")
         for name in ("full_score", "full_slope", "full_loadings", "full_noise"):
             if len(getattr(self, name)) != len(self.ability):
                 raise ValueError(
@@ -174,6 +240,11 @@ class PredictiveEstimator(BaseModel):
         if self.size >= self.n_items:
             raise ValueError(f"n_items: {self.n_items} with {self.size} chosen")
         return self
+
+
+def _curves(numbers: BaseModel, dispersion: Array) -> ItemCurves:
+    values = {name: np.array(getattr(numbers, name)) for name in _CURVES}
+    return ItemCurves(**values, dispersion=dispersion)
 
 
 def _rounded(value: npt.ArrayLike) -> float | tuple[object, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import kmedoids
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from lm_microbench.clusters import fill
 from lm_microbench.estimators import LinearEstimator
-from lm_microbench.methods.base import Choice, Method, filled
+from lm_microbench.methods.base import Choice, EstimateFrom, Method, filled, reads
 from lm_microbench.responses import ResponseMatrix
 
 Positions = npt.NDArray[np.intp]
@@ -44,12 +44,7 @@ class Anchor(Method):
     """
 
     name: ClassVar[str] = "anchor"
-    estimate: Literal["auto", "score", "confidence"] = "auto"
-
-    def __post_init__(self) -> None:
-        """Check the option."""
-        if self.estimate not in ("auto", "score", "confidence"):
-            raise ValueError(f"estimate: {self.estimate!r}; give 'auto', 'score' or 'confidence'")
+    estimate: EstimateFrom = "auto"
 
     def _prepare(
         self, source: ResponseMatrix, rng: np.random.Generator
@@ -73,17 +68,8 @@ class Anchor(Method):
         constant = np.setdiff1d(np.arange(source.n_items), varied)
         weights[np.intersect1d(constant, chosen)] = 1.0
         weights = weights[chosen] / weights.sum()
-        estimator = LinearEstimator(
-            kind=self._kind(source),
-            weights=tuple(map(float, weights)),
-        )
-        return Choice(chosen, estimator)
-
-    def _kind(self, source: ResponseMatrix) -> Literal["linear", "confidence"]:
-        if self.estimate == "confidence" and source.confidence is None:
-            raise ValueError("source: no confidences; take estimate=score")
-        from_scores = self.estimate == "score" or source.confidence is None
-        return "linear" if from_scores else "confidence"
+        kind = "confidence" if reads(self.estimate, source) == "confidence" else "linear"
+        return Choice(chosen, LinearEstimator(kind=kind, weights=tuple(map(float, weights))))
 
 
 def as_integers(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -6,19 +6,24 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final, get_type_hints
+from typing import Any, ClassVar, Literal, final, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from lm_microbench import __version__
-from lm_microbench.estimators import Estimator
+from lm_microbench.estimators import Estimator, Reads
 from lm_microbench.names import unknown
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Provenance, Subset
 
 REGISTRY: dict[str, type[Method]] = {}
+
+EstimateFrom = Literal["auto", "score", "confidence"]
+"""What of a target an estimate is made of; auto: confidences where the sources' are known."""
+KNOWN_SHARE = 0.9
+"""Of answers that need a confidence; a harness writes none where a probability underflows."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,23 @@ class Method(ABC):
         super().__init_subclass__(**kwargs)
         if "name" in cls.__dict__:
             REGISTRY[cls.name] = cls
+
+    def __post_init__(self) -> None:
+        """Check that every option has the type it is declared with.
+
+        Raises
+        ------
+        ValueError
+            For a value of another type, or one that is none of the choices.
+        """
+        types = get_type_hints(type(self))
+        for option, value in self.options().items():
+            try:
+                checked = TypeAdapter(types[option]).validate_python(value)
+            except ValidationError as error:
+                fault = error.errors()[0]["msg"]
+                raise ValueError(f"method {self.name}: {option}: {value!r}; {fault}") from None
+            object.__setattr__(self, option, checked)
 
     @final
     def select(self, source: ResponseMatrix, size: int, *, rng: np.random.Generator) -> Subset:
@@ -150,17 +172,10 @@ def get_method(name: str, **options: Any) -> Method:
         raise unknown("method", name, REGISTRY)
     method = REGISTRY[name]
     known = [f.name for f in dataclasses.fields(method)]
-    types = get_type_hints(method)
-    checked = {}
-    for option, value in options.items():
-        if option not in known:
-            raise unknown(f"option of method {name}", option, known)
-        try:
-            checked[option] = TypeAdapter(types[option]).validate_python(value)
-        except ValidationError as error:
-            fault = error.errors()[0]["msg"]
-            raise ValueError(f"method {name}: {option}: {value!r}; {fault}") from None
-    return method(**checked)
+    wrong = next((option for option in options if option not in known), None)
+    if wrong is not None:
+        raise unknown(f"option of method {name}", wrong, known)
+    return method(**options)
 
 
 def generator(seed: int) -> np.random.Generator:
@@ -174,6 +189,24 @@ def generator(seed: int) -> np.random.Generator:
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed: {seed!r}; give a whole number from 0 up")
     return np.random.default_rng(seed)
+
+
+def reads(estimate: EstimateFrom, source: ResponseMatrix) -> Reads:
+    """Return what of a target is read; `auto` is confidence where nearly all sources' are known.
+
+    Raises
+    ------
+    ValueError
+        If confidences are wanted and the sources have none.
+    """
+    if estimate != "auto":
+        if estimate == "confidence" and source.confidence is None:
+            raise ValueError("source: no confidences; take estimate=score")
+        return estimate
+    if source.confidence is None:
+        return "score"
+    known = ~np.isnan(source.confidence[~np.isnan(source.scores)])
+    return "confidence" if known.mean() >= KNOWN_SHARE else "score"
 
 
 def filled(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:

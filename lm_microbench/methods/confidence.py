@@ -38,6 +38,7 @@ class Confidence(Method):
 
     def __post_init__(self) -> None:
         """Check the option."""
+        super().__post_init__()
         if self.n_strata < 1:
             raise ValueError(f"n_strata: {self.n_strata}; give 1 or more")
 

@@ -48,6 +48,7 @@ class Diversity(Method):
 
     def __post_init__(self) -> None:
         """Check the options."""
+        super().__post_init__()
         if self.n_components < 1:
             raise ValueError(f"n_components: {self.n_components}; give 1 or more")
         if not 0 <= self.trim < 0.5:

@@ -48,8 +48,7 @@ class Irt(Method):
 
     def __post_init__(self) -> None:
         """Check the options."""
-        if self.estimate not in ("weighted", "p-irt", "gp-irt"):
-            raise ValueError(f"estimate: {self.estimate!r}; give 'weighted', 'p-irt' or 'gp-irt'")
+        super().__post_init__()
         if self.dimensions < 1:
             raise ValueError(f"dimensions: {self.dimensions}; give 1 or more")
 

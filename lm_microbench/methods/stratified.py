@@ -30,11 +30,6 @@ class Stratified(Method):
     needs_responses: ClassVar[bool] = False
     weights: Literal["subtask", "none"] = "subtask"
 
-    def __post_init__(self) -> None:
-        """Check the option."""
-        if self.weights not in ("subtask", "none"):
-            raise ValueError(f"weights: {self.weights!r}; give 'subtask' or 'none'")
-
     def _choose(
         self, prepared: Any, source: ResponseMatrix, size: int, rng: np.random.Generator
     ) -> Choice:

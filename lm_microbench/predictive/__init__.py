@@ -16,8 +16,19 @@ Errors (`calibration`): by the law of total variance, and then made as large as 
 sources had when they were left out, the best of them among others.
 """
 
+from lm_microbench.predictive.answers import AnswerModel, ConfidenceModel
 from lm_microbench.predictive.calibration import Calibrated, Fitted, fit
 from lm_microbench.predictive.curves import ItemCurves
-from lm_microbench.predictive.evidence import Evidence, FullScore
+from lm_microbench.predictive.evidence import Evidence
+from lm_microbench.predictive.sources import FullScore
 
-__all__ = ["Calibrated", "Evidence", "Fitted", "FullScore", "ItemCurves", "fit"]
+__all__ = [
+    "AnswerModel",
+    "Calibrated",
+    "ConfidenceModel",
+    "Evidence",
+    "Fitted",
+    "FullScore",
+    "ItemCurves",
+    "fit",
+]

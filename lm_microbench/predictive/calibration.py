@@ -30,6 +30,8 @@ SHIFT_MODELS = 10
 """The mean error above the range is shrunk as if so many models without error were added."""
 PRIOR_INFLATION, PRIOR_MODELS = (1.0, 2.0), 4
 """Inflation before any source is left out, inside and above; it counts as so many models."""
+TRUSTS = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Weights of confidences that are tried."""
 _FACTORS = np.geomspace(0.5, 8, 65)
 
 
@@ -61,8 +63,9 @@ class HeldOut:
 
     Parameters
     ----------
-    answers : array, shape (n_held_out, n_items)
-        Those not given are replaced by their expectation.
+    answers : array, shape (n_held_out, n_answers)
+        Scores, followed by the confidences where these are read; a score that is not given is
+        replaced by its expectation.
     truth : array, shape (n_held_out,)
         Full scores.
     above : bool
@@ -82,7 +85,12 @@ class HeldOut:
     def predict(self, evidence: Evidence) -> Prediction:
         """Return what the held-out models' answers to these items say."""
         chosen, _ = self.order.first(len(evidence.drawn))
-        return evidence.predict(self.answers[:, chosen])
+        n_items = self.model.n_items
+        parts = [
+            self.answers[:, i : i + n_items][:, chosen]
+            for i in range(0, self.answers.shape[1], n_items)
+        ]
+        return evidence.predict(np.hstack(parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +105,8 @@ class Fitted:
         """Return the choice of `size` items, with correction and inflation."""
         chosen, drawn = self.order.first(size)
         parts = [(held, held.evidence(min(size, LARGEST))) for held in self.held_out]
+        trust = _trust(parts) if self.model.items.confidence is not None else (1.0, 1.0)
+        parts = [(held, replace(evidence, trust=trust)) for held, evidence in parts]
         share = _design_share(parts)
         parts = [(held, replace(evidence, design_share=share)) for held, evidence in parts]
         left = 1 - min(size, LARGEST) / self.model.n_items
@@ -105,13 +115,23 @@ class Fitted:
         found = [(held, held.predict(evidence)) for held, evidence in parts]
         return Calibrated(
             chosen,
-            replace(Evidence.of(self.model, chosen, drawn), design_share=share, shift=shift),
+            replace(
+                Evidence.of(self.model, chosen, drawn),
+                design_share=share,
+                shift=shift,
+                trust=trust,
+            ),
             _inflation([(held.above, _standardised(held, p)) for held, p in found]),
             _order_inflation(found),
         )
 
 
-def fit(scores: Array, subtasks: Sequence[str], rng: np.random.Generator) -> Fitted:
+def fit(
+    scores: Array,
+    subtasks: Sequence[str],
+    rng: np.random.Generator,
+    confidences: Array | None = None,
+) -> Fitted:
     """Return the model fitted to source answers.
 
     Parameters
@@ -122,13 +142,17 @@ def fit(scores: Array, subtasks: Sequence[str], rng: np.random.Generator) -> Fit
         The items chosen at random hold each subtask in its share.
     rng : numpy.random.Generator
         Draws the items that are chosen at random.
+    confidences : array, shape (n_sources, n_items), optional
+        Probabilities on the right choices, if those of targets will be read too; NaN: not known.
     """
     answered = (~np.isnan(scores)).any(axis=1)
-    scores = scores[answered] if answered.sum() > 1 else scores
+    answered = answered if answered.sum() > 1 else np.ones_like(answered)
+    scores = scores[answered]
+    confidences = None if confidences is None else confidences[answered]
     _, numbers = np.unique(np.array(subtasks), return_inverse=True)
-    model, seeds = fit_sources(scores), rng.integers(2**63, size=N_FOLDS + 2)
+    model, seeds = fit_sources(scores, confidences), rng.integers(2**63, size=N_FOLDS + 2)
     held_out = tuple(
-        _hold_out(scores, numbers, out, above, np.random.default_rng(seed))
+        _hold_out(scores, confidences, numbers, out, above, np.random.default_rng(seed))
         for (out, above), seed in zip(_held_out_sets(model.ability), seeds[1:], strict=False)
     )
     return Fitted(model, Order(model, numbers, np.random.default_rng(seeds[0])), held_out)
@@ -147,16 +171,42 @@ def _held_out_sets(ability: Array) -> Iterator[tuple[npt.NDArray[np.intp], bool]
 
 def _hold_out(
     scores: Array,
+    confidences: Array | None,
     subtasks: npt.NDArray[np.intp],
     out: npt.NDArray[np.intp],
     above: bool,
     rng: np.random.Generator,
 ) -> HeldOut:
-    model = fit_sources(np.delete(scores, out, axis=0))
+    others = None if confidences is None else np.delete(confidences, out, axis=0)
+    model = fit_sources(np.delete(scores, out, axis=0), others)
     held, truth = scores[out], smoothed_scores(scores[out])
-    expected = model.curves.at(logit(truth) - model.centre).probability.T
+    expected = model.items.curves.at(logit(truth) - model.centre).probability.T
     answers = np.where(np.isnan(held), expected, held)
+    if confidences is not None:
+        answers = np.hstack([answers, confidences[out]])
     return HeldOut(model, Order(model, subtasks, rng), answers, truth, above)
+
+
+def _trust(parts: list[tuple[HeldOut, Evidence]]) -> Ends:
+    """Return how far confidences are trusted, inside and above.
+
+    That with which the errors of those left out together vary least: the likelihood of normal
+    errors around their mean, with a prior density of exp(trust).
+    """
+    ends = []
+    for where in (False, True):
+        sets = [(held, evidence) for held, evidence in parts if held.above is where]
+        n_models = sum(len(held.truth) - 1 for held, _ in sets)
+        squares = [sum(_spread(*part, trust) for part in sets) for trust in TRUSTS]
+        log = np.array(TRUSTS) - n_models / 2 * np.log(np.maximum(squares, 1e-12))
+        ends.append(TRUSTS[int(np.argmax(log))])
+    return ends[0], ends[1]
+
+
+def _spread(held: HeldOut, evidence: Evidence, trust: float) -> float:
+    """Return the sum of squares of the errors around their mean, with this trust."""
+    error = held.predict(replace(evidence, trust=(trust, trust))).score - held.truth
+    return float(((error - error.mean()) ** 2).sum())
 
 
 def _design_share(parts: list[tuple[HeldOut, Evidence]]) -> Ends:

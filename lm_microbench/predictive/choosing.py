@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lm_microbench.predictive.curves import Array
-from lm_microbench.predictive.sources import PRIOR_SCALE, SourceModel
+from lm_microbench.predictive.sources import PRIOR_SCALE, FullScore, SourceModel
 
 SHARE_ABOVE = 0.3
 """Weight of the abilities above the best source in the choice, for a logit of reach."""
@@ -65,10 +65,9 @@ class Order:
 
     At each ability of the target population answers are taken as Gaussian: factors (residual
     components and ability) with posterior covariance P, and independent noise. An item's gain is
-    the squared covariance of its answer with the full score over its answer's variance, both given
-    the items chosen before; the criterion is its weighted mean over abilities. A share of places
-    (`random_share`), evenly spread, goes to items drawn at random from those left, each subtask in
-    its share (`lottery`).
+    the variance of the full score that its answers explain, given those of the items chosen before;
+    the criterion is its weighted mean over abilities. A share of places (`random_share`), evenly
+    spread, goes to items drawn at random from those left, each subtask in its share (`lottery`).
 
     Parameters
     ----------
@@ -83,23 +82,24 @@ class Order:
     ) -> None:
         """Start with no item chosen."""
         ability, weight = target_population(model)
-        _, variance, slope = model.curves.at(ability)
-        self._root = np.sqrt(variance.T)  # (n_abilities, n_items), as all below
-        self._slope = slope.T * (PRIOR_SCALE * model.spread)
-        self._noise = variance.T * model.uniqueness
-        self._loadings = np.ascontiguousarray(model.loadings.T)  # (rank, n_items)
-        n, rank = model.loadings.shape
-        self._factors = np.repeat(np.eye(rank + 1)[None], len(ability), axis=0)
-        mean = np.column_stack([self._root @ model.loadings / n, self._slope.mean(axis=1)])
-        self._variance = (
-            self._root**2 * (model.loadings**2).sum(axis=1) + self._slope**2 + self._noise
-        )
-        self._with_score = self._covariance(mean) + self._noise / n
-        prior = (mean**2).sum(axis=1) + self._noise.sum(axis=1) / n**2
-        self._weight = weight / prior**POWER
+        items, full = model.items, FullScore.at(model.items, ability)
+        scale, at = PRIOR_SCALE * model.spread, items.at(ability)
+        mean = np.column_stack([full.loadings, full.slope * scale])
+        parts = len(at.signal) // items.n_items
+        self._answers = [
+            _Answers(loadings.T, signal.T * scale, mean)
+            for loadings, signal in zip(
+                np.vsplit(items.all_loadings, parts), np.vsplit(at.signal, parts), strict=True
+            )
+        ]
+        scores = self._answers[0]
+        scores.with_full += at.root.T * scores.noise / items.n_items
+        self._between = _between(*self._answers) if parts == 2 else None
+        self._factors = np.repeat(np.eye(mean.shape[1])[None], len(ability), axis=0)
+        self._weight = weight / ((mean**2).sum(axis=1) + full.noise) ** POWER
         self._n_sources, self._due = model.n_sources, 0.0
         self._lottery = lottery(subtasks, rng)
-        self._free = np.ones(n, dtype=bool)
+        self._free = np.ones(items.n_items, dtype=bool)
         self._chosen: list[int] = []
         self._drawn: list[bool] = []
 
@@ -126,28 +126,75 @@ class Order:
         return int(self._lottery[0])
 
     def _best(self) -> int:
-        gain = self._weight @ (self._with_score**2 / self._variance)
+        gain = self._weight @ self._explained()
         gain[~self._free] = -1.0
         return int(np.argmax(gain >= gain.max() * (1 - _TIE)))
 
-    def _condition_on(self, item: int) -> None:
-        """Take an item's answer as known, at every ability."""
-        factor = np.column_stack(
-            [self._root[:, item, None] * self._loadings[:, item], self._slope[:, item]]
-        )
-        known = np.einsum("gij,gj->gi", self._factors, factor)
-        total = self._noise[:, item] + (factor * known).sum(axis=1)
-        shared = self._covariance(known)
-        self._with_score -= shared * (self._with_score[:, item] / total)[:, None]
-        shared **= 2
-        shared /= total[:, None]
-        self._variance -= shared
-        np.maximum(self._variance, 1e-9, out=self._variance)
-        self._factors -= known[:, :, None] * known[:, None, :] / total[:, None, None]
+    def _explained(self) -> Array:
+        """Return the variance of the full score that each item explains, (n_abilities, n_items)."""
+        one = self._answers[0]
+        if self._between is None:
+            return np.asarray(one.with_full**2 / one.variance)
+        two = self._answers[1]
+        crossed = two.with_full**2 * one.variance + one.with_full**2 * two.variance
+        crossed -= 2 * one.with_full * two.with_full * self._between
+        return np.asarray(crossed / (one.variance * two.variance - self._between**2))
 
-    def _covariance(self, combination: Array) -> Array:
-        """Return the covariance of every item with a combination of factors at each ability."""
-        covariance = combination[:, :-1] @ self._loadings
-        covariance *= self._root
-        covariance += self._slope * combination[:, -1:]
+    def _condition_on(self, item: int) -> None:
+        """Take an item's answers as known, at every ability."""
+        for answers in self._answers:
+            factor = answers.factor(item)
+            known = np.einsum("gij,gj->gi", self._factors, factor)
+            total = answers.noise[item] + (factor * known).sum(axis=1)
+            with_full = (answers.with_full[:, item] / total)[:, None]
+            shared = [each.covariance(known) for each in self._answers]
+            if self._between is not None:
+                self._between -= shared[0] * shared[1] / total[:, None]
+            for each, covariance in zip(self._answers, shared, strict=True):
+                each.condition(covariance, with_full, total[:, None])
+            self._factors -= known[:, :, None] * known[:, None, :] / total[:, None, None]
+
+
+class _Answers:
+    """All items' scores, or confidences, given the items chosen before; in standard units.
+
+    Parameters
+    ----------
+    loadings : array, shape (rank, n_items)
+    signal : array, shape (n_abilities, n_items)
+        Of a standard deviation of the ability.
+    full : array, shape (n_abilities, rank + 1)
+        What the full score is made of: components and ability.
+    """
+
+    def __init__(self, loadings: Array, signal: Array, full: Array) -> None:
+        """Start with no item chosen."""
+        self.loadings, self.signal = np.ascontiguousarray(loadings), signal
+        common = (loadings**2).sum(axis=0)
+        self.noise = 1 - common
+        self.variance = common + signal**2 + self.noise
+        self.with_full = self.covariance(full)
+
+    def factor(self, item: int) -> Array:
+        """Return what an item's answer is made of, shape (n_abilities, rank + 1)."""
+        components = np.broadcast_to(self.loadings[:, item], (len(self.signal), len(self.loadings)))
+        return np.column_stack([components, self.signal[:, item]])
+
+    def covariance(self, combination: Array) -> Array:
+        """Return the covariance of every answer with a combination of factors at each ability."""
+        covariance = combination[:, :-1] @ self.loadings
+        covariance += self.signal * combination[:, -1:]
         return np.asarray(covariance)
+
+    def condition(self, covariance: Array, with_full: Array, total: Array) -> None:
+        """Take an answer as known that has this covariance with all, and this variance."""
+        self.with_full -= covariance * with_full
+        covariance **= 2
+        covariance /= total
+        self.variance -= covariance
+        np.maximum(self.variance, 1e-9, out=self.variance)
+
+
+def _between(one: _Answers, two: _Answers) -> Array:
+    """Return the covariance of both answers to each item, shape (n_abilities, n_items)."""
+    return np.asarray((one.loadings * two.loadings).sum(axis=0) + one.signal * two.signal)

@@ -9,56 +9,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lm_microbench.predictive.curves import Array, ItemCurves
-from lm_microbench.predictive.sources import SourceModel
+from lm_microbench.predictive.answers import AnswerModel
+from lm_microbench.predictive.curves import Array
+from lm_microbench.predictive.sources import FullScore, SourceModel
 
 PRIOR_DF = 4.0
 """Degrees of freedom of the Student t that is the prior of a target's ability."""
 TIE_BREAK = 1e-5
 """Relative change of answers' weights by which items that sources answered alike differ."""
-MARGIN = 0.5
-"""The grid of abilities goes on for so many logits above what is expected of targets."""
-_N_GRID, _N_FINE = 31, 241
+_N_FINE = 241
 _GOLDEN = 0.6180339887
 
 Ends = tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class FullScore:
-    """What the full score is at each ability of an even grid.
-
-    Parameters
-    ----------
-    ability, score, slope : array, shape (n_abilities,)
-        Mean item curve and its derivative.
-    loadings : array, shape (n_abilities, rank)
-        Loadings of the full score on the residual components.
-    noise : array, shape (n_abilities,)
-        Variance of the full score from what no component shares.
-    """
-
-    ability: Array
-    score: Array
-    slope: Array
-    loadings: Array
-    noise: Array
-
-    @classmethod
-    def of(cls, model: SourceModel) -> FullScore:
-        """Return the mean of all items of a model."""
-        low = model.ability.min() - model.spread
-        high = model.ability.max() + model.reach + 0.5 * model.spread + MARGIN
-        ability = np.linspace(low, high, _N_GRID)
-        p, v, slope = model.curves.at(ability)
-        n = model.n_items
-        return cls(
-            ability,
-            p.mean(axis=0),
-            slope.mean(axis=0),
-            np.sqrt(v).T @ model.loadings / n,
-            v.T @ model.uniqueness / n**2,
-        )
 
 
 class Prediction(NamedTuple):
@@ -75,7 +37,7 @@ class Prediction(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Weights of answers (n_chosen, n_abilities), constants and variances (n_abilities,)."""
+    """Weights of answers (n_answers, n_abilities), constants and variances (n_abilities,)."""
 
     likelihood_weight: Array
     likelihood_constant: Array
@@ -93,9 +55,8 @@ class Evidence:
     ----------
     n_items : int
     full : FullScore
-    curves : ItemCurves
+    items : AnswerModel
         Of the chosen items.
-    loadings : array, shape (n_chosen, rank)
     drawn : array of bool, shape (n_chosen,)
         Which items were drawn at random.
     prior_scale : float
@@ -105,17 +66,19 @@ class Evidence:
         Weight of the random items' correction, inside and above.
     shift : (float, float)
         What is added to the score of the items not answered, inside and above.
+    trust : (float, float)
+        Weight of what is made of scores and confidences against what is made of scores alone.
     """
 
     n_items: int
     full: FullScore
-    curves: ItemCurves
-    loadings: Array
+    items: AnswerModel
     drawn: npt.NDArray[np.bool_]
     prior_scale: float
     above: Ends
     design_share: Ends = (0.0, 0.0)
     shift: Ends = (0.0, 0.0)
+    trust: Ends = (1.0, 1.0)
 
     @classmethod
     def of(
@@ -123,15 +86,19 @@ class Evidence:
     ) -> Evidence:
         """Return the evidence of chosen items, not yet corrected by those drawn at random."""
         high = float(np.quantile(model.ability, 0.8)), float(model.ability.max() + 1e-6)
-        full, scale = FullScore.of(model), model.prior_scale
-        curves, loadings = model.curves.take(chosen), model.loadings[chosen]
-        return cls(model.n_items, full, curves, loadings, drawn, scale, high)
+        items, scale = model.items.take(chosen), model.prior_scale
+        return cls(model.n_items, model.full, items, drawn, scale, high)
 
     def predict(self, answers: Array) -> Prediction:
         """Return what each row of answers says; NaN where a model answered nothing.
 
-        An item without an answer is an item not chosen. Equal rows get equal predictions.
+        Scores of the chosen items, followed by their confidences where these are read. An item
+        without a score is an item not chosen, one without a confidence is read by its score. Equal
+        rows get equal predictions.
         """
+        if self.items.confidence is not None:
+            score, confidence = np.hsplit(answers, 2)
+            answers = np.hstack([score, np.where(np.isnan(score), np.nan, confidence)])
         rows, back = np.unique(answers, axis=0, return_inverse=True)
         found = np.full((4, len(rows)), np.nan)
         patterns, group = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
@@ -147,9 +114,11 @@ class Evidence:
 
     @cached_property
     def item_weights(self) -> Array:
-        """What each answer adds to the estimate of the average source, shape (n_chosen,)."""
-        weight = self._tables_of(np.ones(len(self.drawn), dtype=bool)).weight
-        return np.array([np.interp(0.0, self.full.ability, row) for row in weight])
+        """What each item's answers add to the estimate of the average source, (n_chosen,)."""
+        n_answers = len(self.items.all_loadings)
+        weight = self._tables_of(np.ones(n_answers, dtype=bool)).weight
+        each = np.array([np.interp(0.0, self.full.ability, row) for row in weight])
+        return np.asarray(each.reshape(-1, len(self.drawn)).sum(axis=0))
 
     def _posterior(self, answers: Array, tables: _Tables) -> Array:
         """Return the four parts of a prediction, shape (4, n_models).
@@ -174,37 +143,48 @@ class Evidence:
         return np.stack([mean, own, weight @ (tables.curve_variance @ onto), weight @ fine])
 
     def _tables_of(self, known: npt.NDArray[np.bool_]) -> _Tables:
-        """Return the tables of the items that were answered.
+        """Return the tables of the answers that are known.
 
-        With S the answered items, the quasi-score is ``p_S' Sigma^-1 (y - p_S)`` and the linear
-        prediction ``mean + cov(full, y) Sigma^-1 (y - p_S)``, where ``Sigma = D R_S D`` with D the
-        roots of the Bernoulli variances; R_S is inverted by Woodbury's identity.
+        With S the known answers, the quasi-score is ``p_S' Sigma^-1 (y - p_S)`` and the linear
+        prediction ``mean + cov(full, y) Sigma^-1 (y - p_S)``, where ``Sigma = D R_S D'`` with D
+        from standard units to answers; R_S is inverted by Woodbury's identity.
         """
-        curves, full = self.curves.take(known), self.full
-        p, v, slope = curves.at(full.ability)
-        root, load = np.sqrt(v), self.loadings[known]
-        unique = 1 - (load**2).sum(axis=1)
-        covariance = load @ full.loadings.T + unique[:, None] * root / self.n_items
-        solved = _times_inverse(load, covariance)
-        weight = solved / root
+        full, load = self.full, self.items.all_loadings
+        at = self.items.at(full.ability)
+        covariance = load @ full.loadings.T
+        covariance[: len(self.drawn)] += self.items.uniqueness[:, None] * at.root / self.n_items
+        solved, likelihood = self._solved(known, covariance, at.signal)
         prior = (full.loadings**2).sum(axis=1) + full.noise
-        variance = np.maximum(prior - (covariance * solved).sum(axis=0), 0)
-        likelihood = _times_inverse(load, slope / root) / root
-        likelihood *= 1 + TIE_BREAK * ((np.flatnonzero(known)[:, None] + 1) * _GOLDEN % 1)
-        curve = self._curve_variance(curves, slope, weight, likelihood)
-        weight, variance = self._corrected(weight, variance, v, known)
+        explained = 2 * (covariance * solved).sum(axis=0) - _variance(load, solved)
+        variance = np.maximum(prior - explained, 0)
+        weight, likelihood = at.weights(solved), at.weights(likelihood)
+        likelihood *= 1 + TIE_BREAK * ((np.arange(len(known))[:, None] + 1) * _GOLDEN % 1)
+        curve = self._curve_variance(at.slope, weight, likelihood)
+        answered = known[: len(self.drawn)]
+        weight, variance = self._corrected(weight, variance, at.root, answered)
         return _Tables(
-            likelihood,
-            -(likelihood * p).sum(axis=0),
-            weight,
-            full.score + self._shift(known) - (weight * p).sum(axis=0),
+            likelihood[known],
+            -(likelihood * at.mean).sum(axis=0),
+            weight[known],
+            full.score + self._shift(answered) - (weight * at.mean).sum(axis=0),
             variance,
             curve,
         )
 
-    def _curve_variance(
-        self, curves: ItemCurves, slope: Array, weight: Array, likelihood: Array
-    ) -> Array:
+    def _solved(self, known: npt.NDArray[np.bool_], *sides: Array) -> list[Array]:
+        """Return ``R_S^-1 x`` for x of shape (n_answers, n_abilities), 0 where not known.
+
+        Where confidences are not trusted wholly, a mean of that and of what scores alone give.
+        """
+        load, scores = self.items.all_loadings, np.arange(len(known)) < len(self.drawn)
+        found = [_times_inverse(load, x, known) for x in sides]
+        if self.items.confidence is None or self.trust == (1.0, 1.0):
+            return found
+        alone = [_times_inverse(load, x, known & scores) for x in sides]
+        trust = self.between(self.full.ability, self.trust)
+        return [trust * x + (1 - trust) * y for x, y in zip(found, alone, strict=True)]
+
+    def _curve_variance(self, slope: Array, weight: Array, likelihood: Array) -> Array:
         """Return the variance of the full score from the errors of the chosen items' curves.
 
         An error of p_i moves the ability by ``likelihood_i / information`` and the prediction by
@@ -213,36 +193,46 @@ class Evidence:
         information = np.maximum((likelihood * slope).sum(axis=0), 0) + self.prior_scale**-2
         rise = self.full.slope - (weight * slope).sum(axis=0)
         moved = (rise * likelihood / information + weight) ** 2
-        return np.asarray((moved * curves.error_variance(self.full.ability)).sum(axis=0))
+        return np.asarray((moved * self.items.error_variance(self.full.ability)).sum(axis=0))
 
-    def _shift(self, known: npt.NDArray[np.bool_]) -> Array:
+    def _shift(self, answered: npt.NDArray[np.bool_]) -> Array:
         """Return what is added to the prediction at each ability, for the items not answered."""
-        return self.between(self.full.ability, self.shift) * float(1 - known.sum() / self.n_items)
+        left = 1 - answered.sum() / self.n_items
+        return self.between(self.full.ability, self.shift) * float(left)
 
     def _corrected(
-        self, weight: Array, variance: Array, v: Array, known: npt.NDArray[np.bool_]
+        self, weight: Array, variance: Array, root: Array, answered: npt.NDArray[np.bool_]
     ) -> tuple[Array, Array]:
         """Return weights and variance with the correction by the items drawn at random.
 
         Augmented inverse-probability weighting, shrunk: a share of their mean residual ``y - p``
         is added for the items that were not answered (Robins, Rotnitzky & Zhao, 1994).
         """
-        drawn = self.drawn[known]
-        if not drawn.any():
+        drawn = np.flatnonzero(self.drawn & answered)
+        if not len(drawn):
             return weight, variance
-        left = 1 - known.sum() / self.n_items
+        left = 1 - answered.sum() / self.n_items
         share = self.between(self.full.ability, self.design_share)
-        corrected = weight + np.where(drawn[:, None], share * left / drawn.sum(), 0)
-        by_design = v[drawn].mean(axis=0) * left / drawn.sum()
+        corrected = weight.copy()
+        corrected[drawn] += share * left / len(drawn)
+        by_design = (root[drawn] ** 2).mean(axis=0) * left / len(drawn)
         return corrected, variance * (1 - share) ** 2 + share**2 * by_design
 
 
-def _times_inverse(loadings: Array, x: Array) -> Array:
-    """Return ``(L L' + diag(u))^-1 x`` for x of shape (n_chosen, n), by Woodbury's identity."""
+def _times_inverse(loadings: Array, x: Array, known: npt.NDArray[np.bool_]) -> Array:
+    """Return ``(L L' + diag(u))^-1 x`` of the known rows, others 0, by Woodbury's identity."""
+    found, loadings, x = np.zeros_like(x), loadings[known], x[known]
     unique = 1 - (loadings**2).sum(axis=1, keepdims=True)
     scaled = loadings / unique
     small = np.eye(loadings.shape[1]) + loadings.T @ scaled
-    return np.asarray(x / unique - scaled @ np.linalg.solve(small, scaled.T @ x))
+    found[known] = x / unique - scaled @ np.linalg.solve(small, scaled.T @ x)
+    return found
+
+
+def _variance(loadings: Array, weight: Array) -> Array:
+    """Return ``w' (L L' + diag(u)) w`` for each column of weights, shape (n_abilities,)."""
+    unique = 1 - (loadings**2).sum(axis=1, keepdims=True)
+    return np.asarray(((loadings.T @ weight) ** 2).sum(axis=0) + (unique * weight**2).sum(axis=0))
 
 
 def _interpolation(grid: Array, fine: Array) -> Array:

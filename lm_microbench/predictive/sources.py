@@ -1,13 +1,16 @@
-"""What the source models say: their abilities, item curves, and correlated residuals."""
+"""What the source models say: their abilities, and the items' curves and correlated residuals.
+
+A source's score is known, so its ability is; curves and residuals follow item by item.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
+from lm_microbench.predictive.answers import AnswerModel, ConfidenceModel, innovation
 from lm_microbench.predictive.curves import Array, ItemCurves, fit_curves
 
 RANK = 40
@@ -20,6 +23,42 @@ PRIOR_SCALE = 1.5
 """Scale of the prior of a target's ability, in standard deviations of the sources'."""
 REACH, REACH_LOGITS = 2.0, 1.5
 """How far above the best source targets are expected: standard deviations, at most logits."""
+MARGIN = 0.5
+"""The grid of abilities goes on for so many logits above what is expected of targets."""
+LARGEST_COUPLING = 0.95
+"""A confidence always says a little that the score does not."""
+_N_GRID = 31
+# What is known before any source is, as if from two models at 0.3 logits from the mean.
+_PRIOR_SQUARES, _PRIOR_MODELS = 2 * 0.3**2, 2
+
+
+@dataclass(frozen=True, eq=False)
+class FullScore:
+    """What the full score is at each ability of an even grid.
+
+    Parameters
+    ----------
+    ability, score, slope : array, shape (n_abilities,)
+        Mean item curve and its derivative.
+    loadings : array, shape (n_abilities, rank)
+        Loadings of the full score on the residual components.
+    noise : array, shape (n_abilities,)
+        Variance of the full score from what no component shares.
+    """
+
+    ability: Array
+    score: Array
+    slope: Array
+    loadings: Array
+    noise: Array
+
+    @classmethod
+    def at(cls, items: AnswerModel, ability: Array) -> FullScore:
+        """Return the mean of all items' scores at the given abilities."""
+        p, v, slope = items.curves.at(ability)
+        n = items.n_items
+        loadings, noise = np.sqrt(v).T @ items.loadings / n, v.T @ items.uniqueness / n**2
+        return cls(ability, p.mean(axis=0), slope.mean(axis=0), loadings, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +67,8 @@ class SourceModel:
 
     Parameters
     ----------
-    curves : ItemCurves
-    loadings : array, shape (n_items, rank)
+    items : AnswerModel
+        Of all items.
     ability : array, shape (n_sources,)
         Logit of each source's score, less `centre`.
     centre : float
@@ -37,8 +76,7 @@ class SourceModel:
         Standard deviation of the abilities.
     """
 
-    curves: ItemCurves
-    loadings: Array
+    items: AnswerModel
     ability: Array
     centre: float
     spread: float
@@ -46,17 +84,12 @@ class SourceModel:
     @property
     def n_items(self) -> int:
         """Number of items."""
-        return len(self.loadings)
+        return self.items.n_items
 
     @property
     def n_sources(self) -> int:
         """Number of source models."""
         return len(self.ability)
-
-    @property
-    def uniqueness(self) -> Array:
-        """The part of each item's residual variance that no component shares, (n_items,)."""
-        return np.asarray(1 - (self.loadings**2).sum(axis=1))
 
     @property
     def reach(self) -> float:
@@ -68,16 +101,45 @@ class SourceModel:
         """Scale of the prior of a target's ability, wider with few sources."""
         return float(PRIOR_SCALE * self.spread * np.sqrt(1 + 20 / self.n_sources))
 
+    @property
+    def full(self) -> FullScore:
+        """The full score on a grid from below the weakest source to well above the best."""
+        low = self.ability.min() - self.spread
+        high = self.ability.max() + self.reach + 0.5 * self.spread + MARGIN
+        return FullScore.at(self.items, np.linspace(low, high, _N_GRID))
 
-def fit_sources(scores: Array) -> SourceModel:
-    """Return the model fitted to source answers, shape (n_sources, n_items), NaN: not answered."""
+
+def fit_sources(scores: Array, confidences: Array | None = None) -> SourceModel:
+    """Return the model fitted to source answers.
+
+    Parameters
+    ----------
+    scores : array, shape (n_sources, n_items)
+        In [0, 1]; NaN where not answered.
+    confidences : array, shape (n_sources, n_items), optional
+        Probabilities on the right choices, if those of targets will be read too; NaN: not known.
+    """
     level = logit(smoothed_scores(scores))
     centre = float(level.mean())
     ability = level - centre
-    # Two models at 0.3 logits from the mean stand for what is known before any source is.
-    spread = float(np.sqrt(((ability**2).sum() + 2 * 0.3**2) / (len(ability) + 1)))
+    spread = float(
+        np.sqrt(((ability**2).sum() + _PRIOR_SQUARES) / (len(ability) + _PRIOR_MODELS - 1))
+    )
     curves = fit_curves(scores, ability, SLOPE_SD / spread)
-    return SourceModel(curves, residual_loadings(scores, curves, ability), ability, centre, spread)
+    residual = _residuals(scores, curves, ability)
+    if confidences is None:
+        items = AnswerModel(curves, _loadings(residual, _components(residual)))
+        return SourceModel(items, ability, centre, spread)
+    slope = _mean_slope(confidences, ability)
+    found = fit_curves(confidences, ability, SLOPE_SD / spread, slope)
+    found = found.dispersed(confidences, ability)
+    second = _residuals(confidences, found, ability)
+    coupling = float(np.clip((residual * second).mean(), 0, LARGEST_COUPLING))
+    second = innovation(second, residual, coupling)
+    components = _components(np.hstack([residual, second]))
+    confidence = ConfidenceModel(found, _loadings(second, components), coupling)
+    items = AnswerModel(curves, _loadings(residual, components), confidence)
+    return SourceModel(items, ability, centre, spread)
 
 
 def smoothed_scores(scores: Array) -> Array:
@@ -86,21 +148,36 @@ def smoothed_scores(scores: Array) -> Array:
     return np.asarray((np.nansum(scores, axis=1) + 0.5) / (n_answered + 1))
 
 
-def residual_loadings(scores: Array, curves: ItemCurves, ability: Array) -> Array:
-    """Return loadings of items on components of the residuals, shape (n_items, rank).
+def _mean_slope(confidences: Array, ability: Array) -> float:
+    """Return how the logit of a model's mean confidence moves with its ability, shrunk to 1."""
+    level = logit(smoothed_scores(confidences))
+    moved = ability @ (level - level.mean()) + _PRIOR_SQUARES
+    return float(moved / (ability @ ability + _PRIOR_SQUARES))
 
-    With Z the Bernoulli-standardised residuals (n_sources x n_items), ``L L'`` is the leading part
-    of ``share Z'Z / n_sources``, from the eigenvectors of the small matrix Z Z'. An item has at
-    most 0.9 of its variance in common with others.
-    """
-    n = len(scores)
+
+def _residuals(answers: Array, curves: ItemCurves, ability: Array) -> Array:
+    """Return standardised residuals (n_sources, n_items); their mean square is at most 1."""
     p, v, _ = curves.at(ability)
-    residual = np.nan_to_num((scores - p.T) / np.sqrt(v.T))
+    residual = np.nan_to_num((answers - p.T) / np.sqrt(v.T))
     residual /= np.maximum(np.sqrt((residual**2).mean(axis=0)), 1.0)
-    share = RESIDUAL_SHARE * n / (n + RESIDUAL_SOURCES)
+    return np.asarray(residual)
+
+
+def _components(residual: Array) -> Array:
+    """Return the sources' scores on the leading components of residuals, (n_sources, rank)."""
     _, vectors = np.linalg.eigh(residual @ residual.T)
-    leading: npt.NDArray[np.float64] = vectors[:, ::-1][:, : min(RANK, n - 1)]
-    loadings = np.sqrt(share / n) * (residual.T @ leading)
+    return np.asarray(vectors[:, ::-1][:, : min(RANK, len(residual) - 1)])
+
+
+def _loadings(residual: Array, components: Array) -> Array:
+    """Return loadings of items on components of the sources, shape (n_items, rank).
+
+    With Z the residuals (n_sources x n_items) and their own components, ``L L'`` is the leading
+    part of ``share Z'Z / n_sources``. An item shares at most 0.9 of its variance with others.
+    """
+    n = len(residual)
+    share = RESIDUAL_SHARE * n / (n + RESIDUAL_SOURCES)
+    loadings = np.sqrt(share / n) * (residual.T @ components)
     common = (loadings**2).sum(axis=1)
     shrink = np.sqrt(np.minimum(1, 0.9 / np.maximum(common, 1e-9)))
     return np.asarray(loadings * shrink[:, None])
