@@ -11,7 +11,8 @@ from pathlib import Path
 import pandas as pd
 from methods_table import SETTINGS
 
-SHOWN = ("random", "regression", "lasso", "aipw", "disagreement", "anchor", "irt", "predictive")
+PEERS = ("regression", "lasso", "aipw", "disagreement", "anchor=score", "anchor", "irt")
+SHOWN = ("random", *PEERS, "predictive=score", "predictive")
 
 
 def listed(values: pd.Series[float], digits: int = 1) -> str:
@@ -27,7 +28,8 @@ def blocks(folder: Path, methods: tuple[str, ...]) -> list[tuple[str, str, str, 
         for targets in ("random", "top"):
             for method in methods:
                 rows = table[(table["targets"] == targets) & (table["method"] == method)]
-                found.append((setting, targets, method, rows.sort_values("size")))
+                if len(rows):
+                    found.append((setting, targets, method, rows.sort_values("size")))
     return found
 
 

@@ -142,7 +142,8 @@ class Subset(BaseModel):
         """Return what the estimator reads of models: their answers to `items`.
 
         Their scores, shape (n_models, n_chosen), or their confidences where the estimate is made of
-        those; the scores followed by the confidences, (n_models, 2 n_chosen), where of both.
+        those; the scores followed by the confidences, (n_models, 2 n_chosen), where of both. NaN
+        where an answer is missing, or a confidence beside a score is not known.
 
         Raises
         ------
@@ -152,17 +153,21 @@ class Subset(BaseModel):
             If it has no confidences and the estimator reads them.
         """
         taken = matrix.take(items=self.items)
+        scores = np.asarray(taken.scores, dtype=np.float64)
         if self.estimator.reads == "score":
-            return np.asarray(taken.scores, dtype=np.float64)
-        if taken.confidence is None:
+            return scores
+        if taken.confidence is not None:
+            confidence = np.asarray(taken.confidence, dtype=np.float64)
+        elif self.estimator.reads == "both":
+            confidence = np.full_like(scores, np.nan)
+        else:
             raise ValueError(
                 "matrix: no confidences, of which the subset's estimate is made; "
                 "build it with estimate=score"
             )
-        confidence = np.asarray(taken.confidence, dtype=np.float64)
-        if self.estimator.reads == "confidence":
-            return confidence
-        return np.hstack([np.asarray(taken.scores, dtype=np.float64), confidence])
+        return (
+            confidence if self.estimator.reads == "confidence" else np.hstack([scores, confidence])
+        )
 
     def estimate(self, scores: npt.ArrayLike) -> Array:
         """Return the estimated full score of each model, clipped to [0, 1], shape (n_models,).

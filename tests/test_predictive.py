@@ -368,6 +368,9 @@ def test_confidences_make_estimates_better_and_scores_can_be_asked_for(tmp_path)
         found = again.estimate(again.answers(target))
         np.testing.assert_array_equal(found, subset.estimate(subset.answers(target)))
         errors[estimate] = np.abs(found - truth).mean()
+        # Without confidences it is worse, but still an estimate.
+        unknown = again.estimate(again.answers(matrix(scores[60:])))
+        assert np.abs(unknown - truth).mean() >= errors[estimate]
         z = np.abs(found - truth) / again.standard_error(again.answers(target))
         assert (z < 1.96).mean() >= 0.88
     assert errors["auto"] == errors["confidence"] < 0.85 * errors["score"]

@@ -141,18 +141,27 @@ class Order:
         return np.asarray(crossed / (one.variance * two.variance - self._between**2))
 
     def _condition_on(self, item: int) -> None:
-        """Take an item's answers as known, at every ability."""
+        """Take an item's answers as known, one after another, at every ability."""
+        known: list[
+            Array
+        ] = []  # each as a combination of factors, beyond those before, of variance 1
+        with_full: list[Array] = []  # its covariance with the full score
         for answers in self._answers:
             factor = answers.factor(item)
-            known = np.einsum("gij,gj->gi", self._factors, factor)
-            total = answers.noise[item] + (factor * known).sum(axis=1)
-            with_full = (answers.with_full[:, item] / total)[:, None]
-            shared = [each.covariance(known) for each in self._answers]
-            if self._between is not None:
-                self._between -= shared[0] * shared[1] / total[:, None]
-            for each, covariance in zip(self._answers, shared, strict=True):
-                each.condition(covariance, with_full, total[:, None])
-            self._factors -= known[:, :, None] * known[:, None, :] / total[:, None, None]
+            each = np.einsum("gij,gj->gi", self._factors, factor)
+            spread = np.sqrt(answers.noise[item] + (factor * each).sum(axis=1, keepdims=True))
+            left = answers.with_full[:, [item]]
+            for before, explained in zip(known, with_full, strict=True):
+                left = left - (factor * before).sum(axis=1, keepdims=True) * explained
+            known.append(each / spread)
+            with_full.append(left / spread)
+            self._factors -= known[-1][:, :, None] * known[-1][:, None, :]
+        shared = [answers.covariance(np.stack(known)) for answers in self._answers]
+        if self._between is not None:
+            for one, two in zip(*shared, strict=True):
+                self._between -= one * two
+        for answers, covariance in zip(self._answers, shared, strict=True):
+            answers.condition(covariance, with_full)
 
 
 class _Answers:
@@ -181,17 +190,23 @@ class _Answers:
         return np.column_stack([components, self.signal[:, item]])
 
     def covariance(self, combination: Array) -> Array:
-        """Return the covariance of every answer with a combination of factors at each ability."""
-        covariance = combination[:, :-1] @ self.loadings
-        covariance += self.signal * combination[:, -1:]
+        """Return the covariance of every answer with combinations of factors at each ability.
+
+        Parameters
+        ----------
+        combination : array, shape (..., n_abilities, rank + 1)
+        """
+        components = combination[..., :-1].reshape(-1, len(self.loadings))
+        covariance = (components @ self.loadings).reshape(*combination.shape[:-1], -1)
+        covariance += self.signal * combination[..., -1:]
         return np.asarray(covariance)
 
-    def condition(self, covariance: Array, with_full: Array, total: Array) -> None:
-        """Take an answer as known that has this covariance with all, and this variance."""
-        self.with_full -= covariance * with_full
-        covariance **= 2
-        covariance /= total
-        self.variance -= covariance
+    def condition(self, covariance: Array, with_full: list[Array]) -> None:
+        """Take answers of variance 1 as known; their covariance with all answers is overwritten."""
+        for shared, explained in zip(covariance, with_full, strict=True):
+            self.with_full -= shared * explained
+            shared **= 2
+            self.variance -= shared
         np.maximum(self.variance, 1e-9, out=self.variance)
 
 
