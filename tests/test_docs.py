@@ -119,8 +119,8 @@ def test_collecting_page_reads_a_table_and_its_report(tmp_path):
 @needs_bash
 def test_choosing_a_size_page_gives_both_directions(tmp_path, monkeypatch, capsys):
     sizes, difference, own = run_page("choosing_a_size", tmp_path, monkeypatch, capsys)
-    assert "5 points right" in sizes
-    assert "To order models within the range of the sources 5 points apart rightly" in sizes
+    assert "3 points right" in sizes
+    assert "To order models within the range of the sources 3 points apart rightly" in sizes
     page = (ROOT / "docs" / "choosing_a_size.md").read_text(encoding="utf-8")
     [quoted] = re.findall(r"no size below \d+ does", page)
     assert quoted in sizes
