@@ -376,6 +376,17 @@ def test_confidences_make_estimates_better_and_scores_can_be_asked_for(tmp_path)
     assert errors["auto"] == errors["confidence"] < 0.85 * errors["score"]
 
 
+def test_confidences_of_one_source_alone_say_nothing_and_harm_nothing():
+    # Where that source is left out, none is known at all.
+    scores, confidences = both(12, 40)
+    confidences[1:] = np.nan
+    source = with_confidence(scores, confidences)
+    subset = select(source, get_method("predictive", estimate="confidence"), 10, seed=0)
+    answers = subset.answers(with_confidence(*both(20, 40, seed=1)))
+    assert np.isfinite(subset.estimate(answers)).all()
+    assert (subset.standard_error(answers) > 0).all()
+
+
 def test_estimate_of_scores_where_columns_for_confidences_are_missing_is_an_error():
     subset = select(with_confidence(*both(20, 40)), "predictive", 5, seed=0)
     with pytest.raises(ValueError, match=r"\(1, 5\), but the subset has 5 items; give two columns"):

@@ -65,6 +65,8 @@ def test_reads_confidences_where_nine_tenths_of_the_answers_have_one():
     assert reads("score", matrix(scores, np.full((2, 10), 0.5))) == "score"
     with pytest.raises(ValueError, match="no confidences; take estimate=score"):
         reads("confidence", matrix(scores))
+    with pytest.raises(ValueError, match="no confidences; take estimate=score"):
+        reads("confidence", matrix(scores, np.full((2, 10), np.nan)))
 
 
 def test_confidence_uses_confidences_where_they_are_known():

@@ -200,7 +200,8 @@ def reads(estimate: EstimateFrom, source: ResponseMatrix) -> Reads:
         If confidences are wanted and the sources have none.
     """
     if estimate != "auto":
-        if estimate == "confidence" and source.confidence is None:
+        none = source.confidence is None or np.isnan(source.confidence).all()
+        if estimate == "confidence" and none:
             raise ValueError("source: no confidences; take estimate=score")
         return estimate
     if source.confidence is None:

@@ -85,7 +85,7 @@ class ItemCurves:
         squared = (answers - p.T) ** 2 / v.T
         count = (~np.isnan(squared)).sum(axis=0)
         total = np.nansum(squared, axis=0)
-        overall = total.sum() / max(count.sum(), 1)
+        overall = total.sum() / count.sum() if count.any() else 1.0
         found = (total + DISPERSION_MODELS * overall) / (count + DISPERSION_MODELS)
         found = np.clip(found, LOWEST_DISPERSION, 1.0)
         vary = {name: getattr(self, name) * found for name in _VARIANCES}

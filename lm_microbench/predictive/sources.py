@@ -130,12 +130,13 @@ def fit_sources(scores: Array, confidences: Array | None = None) -> SourceModel:
     if confidences is None:
         items = AnswerModel(curves, _loadings(residual, _components(residual)))
         return SourceModel(items, ability, centre, spread)
-    slope = _mean_slope(confidences, ability)
-    found = fit_curves(confidences, ability, SLOPE_SD / spread, slope)
-    found = found.dispersed(confidences, ability)
+    prior = SLOPE_SD / spread, _mean_slope(confidences, ability)
+    found = fit_curves(confidences, ability, *prior).dispersed(confidences, ability)
     second = _residuals(confidences, found, ability)
-    coupling = float(np.clip((residual * second).mean(), 0, LARGEST_COUPLING))
-    second = innovation(second, residual, coupling)
+    known = ~np.isnan(scores + confidences)
+    together = (residual * second)[known].sum() / max(known.sum(), 1)
+    coupling = float(np.clip(together, 0, LARGEST_COUPLING))
+    second = np.where(known, innovation(second, residual, coupling), 0)
     components = _components(np.hstack([residual, second]))
     confidence = ConfidenceModel(found, _loadings(second, components), coupling)
     items = AnswerModel(curves, _loadings(residual, components), confidence)
@@ -150,9 +151,10 @@ def smoothed_scores(scores: Array) -> Array:
 
 def _mean_slope(confidences: Array, ability: Array) -> float:
     """Return how the logit of a model's mean confidence moves with its ability, shrunk to 1."""
+    known = (~np.isnan(confidences)).any(axis=1)
     level = logit(smoothed_scores(confidences))
-    moved = ability @ (level - level.mean()) + _PRIOR_SQUARES
-    return float(moved / (ability @ ability + _PRIOR_SQUARES))
+    t = known * (ability - known @ ability / max(known.sum(), 1))
+    return float((t @ level + _PRIOR_SQUARES) / (t @ t + _PRIOR_SQUARES))
 
 
 def _residuals(answers: Array, curves: ItemCurves, ability: Array) -> Array:
