@@ -108,7 +108,9 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
         except (OSError, ValueError) as error:
             log.warning("the history is begun anew: %s", error)
             saved = []
-        self._points = [x for x in saved if (x.step or 0) <= state.global_step]
+        self._points = [x for x in saved if (x.step or 0) <= state.global_step and self._fits(x)]
+        if len(self._points) < sum((x.step or 0) <= state.global_step for x in saved):
+            log.warning("answers of other tasks or subsets in the history are left out")
         if self.every is None and str(getattr(args.save_strategy, "value", "")) == "no":
             log.warning("no checkpoint is saved, so none is evaluated; give `every`")
         if self.at_start and state.global_step == 0:
@@ -123,6 +125,11 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
         """Evaluate each checkpoint that is saved, unless steps are counted."""
         if self.every is None:
             self._evaluate(args, state, control, **kwargs)
+
+    def _fits(self, point: Point) -> bool:
+        """Return whether a point holds as many answers as its task has now."""
+        subset = self._subsets.get(point.task)
+        return subset is not None and len(point.scores) == subset.n_answers
 
     # ---- one evaluation -------------------------------------------------------------------------
 

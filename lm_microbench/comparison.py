@@ -58,6 +58,12 @@ def compare(
         if full is not None:
             _check_items(task, subset, full)
             notes += _missing(task, models, known)
+        notes += [
+            f"{run.path}: some confidences of {task} are not known; where they are not, it is "
+            "estimated from scores alone"
+            for run in models.values()
+            if subset.lacks_confidences(run.answers)
+        ]
         tables.append(task_tables(task, subset, models, known, (probability, correct)))
     frames = {
         name: pd.concat([table[name] for table in tables], ignore_index=True) for name in TABLES

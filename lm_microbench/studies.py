@@ -216,6 +216,8 @@ def _targets_of(subset: Subset, matrix: ResponseMatrix) -> tuple[list[str], list
             f"the subset was chosen from {subset.provenance.n_items} items, the matrix has "
             f"{matrix.n_items}; the figures are for the latter"
         )
+    if subset.lacks_confidences(matrix.take(models=names)):
+        notes.append("some confidences are not known; those models are estimated from scores alone")
     return names, notes
 
 

@@ -138,6 +138,11 @@ class Subset(BaseModel):
         """Number of chosen items."""
         return len(self.items)
 
+    @property
+    def n_answers(self) -> int:
+        """Number of answers that the estimator reads of a model: one an item, or two."""
+        return self.size * (2 if self.estimator.reads == "both" else 1)
+
     def answers(self, matrix: ResponseMatrix) -> Array:
         """Return what the estimator reads of models: their answers to `items`.
 
@@ -168,6 +173,13 @@ class Subset(BaseModel):
         return (
             confidence if self.estimator.reads == "confidence" else np.hstack([scores, confidence])
         )
+
+    def lacks_confidences(self, matrix: ResponseMatrix) -> bool:
+        """Return whether confidences would be read beside scores, and some are not known."""
+        if self.estimator.reads != "both":
+            return False
+        scores, confidences = np.hsplit(self.answers(matrix), 2)
+        return bool((np.isnan(confidences) & ~np.isnan(scores)).any())
 
     def estimate(self, scores: npt.ArrayLike) -> Array:
         """Return the estimated full score of each model, clipped to [0, 1], shape (n_models,).
@@ -255,10 +267,8 @@ class Subset(BaseModel):
     def _checked(self, scores: npt.ArrayLike) -> Array:
         answers = np.atleast_2d(np.asarray(scores, dtype=np.float64))
         both = self.estimator.reads == "both"
-        if answers.ndim != 2 or answers.shape[1] != self.size * (1 + both):
-            columns = "two columns" if both else "one column"
-            raise ValueError(
-                f"scores: shape {answers.shape}, but the subset has {self.size} items; "
-                f"give {columns} an item, in the order of `items` (see `Subset.answers`)"
-            )
+        if answers.ndim != 2 or answers.shape[1] != self.n_answers:
+            columns = f"{self.size} scores, in the order of `items`"
+            more = f", then their {self.size} confidences (see `Subset.answers`)" if both else ""
+            raise ValueError(f"scores: shape {answers.shape}; give {columns}{more}")
         return answers

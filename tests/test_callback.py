@@ -13,7 +13,7 @@ from tiny import Logger, make_model, make_tokenizer, make_trainer
 
 from lm_microbench.benchmark import load_benchmark
 from lm_microbench.callback import MicrobenchCallback, scores_of, unchanged
-from lm_microbench.history import load_points
+from lm_microbench.history import Point, load_points
 from lm_microbench.readers.samples import ROW_KEY
 from lm_microbench.registry import find_subset
 from lm_microbench.task import ESTIMATE
@@ -79,6 +79,13 @@ def test_scores_of_a_task_that_reads_both_are_scores_then_confidences():
     ]
     expected = (*(i % 2 for i in range(10)), *(i / 10 for i in range(10)))
     assert scores_of(rows[::-1], subset, benchmark) == expected
+
+
+def test_points_of_another_subset_of_that_name_are_left_out_of_the_history():
+    callback = MicrobenchCallback([TASK])
+    assert callback._fits(Point("checkpoint-2", TASK, (1.0,) * 10))
+    assert not callback._fits(Point("checkpoint-2", TASK, (1.0,) * 20))
+    assert not callback._fits(Point("checkpoint-2", "another_task", (1.0,) * 10))
 
 
 def test_training_with_the_callback_is_that_without_it_to_the_last_bit(trained, tmp_path):

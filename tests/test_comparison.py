@@ -1,5 +1,6 @@
 """Micro runs against full runs: numbers worked out by hand, and wrong input."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 
 from lm_microbench.comparison import compare, read_full
 from lm_microbench.estimators import mean_estimator
+from lm_microbench.folders import own_tasks
 from lm_microbench.readers import MicroRun
+from lm_microbench.registry import find_subset
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.subset import Provenance, Subset
 
@@ -182,3 +185,16 @@ def test_read_full_joins_matrices_and_names_the_one_that_does_not_fit(tmp_path):
         read_full([a, b, again], None)
     with pytest.raises(ValueError, match="full runs: none is given"):
         read_full([], None)
+
+
+def test_compare_says_where_confidences_were_to_be_read_and_are_not_known():
+    task = "microdemo_micro10_predictive"
+    subset = find_subset(task)
+    matrix = ResponseMatrix.load(own_tasks() / "microdemo" / "responses.parquet")
+    whole = matrix.take(models=matrix.models[:2], items=subset.items)
+    half = dataclasses.replace(whole, confidence=None)
+    one, two = (x.take(models=[i]) for i, x in enumerate((whole, half)))
+    runs = [MicroRun(x.models[0], task, {}, x, False, path=x.models[0]) for x in (one, two)]
+    notes = compare(runs, {task: subset}).notes
+    assert len(notes) == 1
+    assert notes[0].startswith(f"{two.models[0]}: some confidences of {task} are not known")

@@ -212,6 +212,12 @@ def test_get_method_wrong_option_is_one_line(name, options, message):
         get_method(name, **options)
 
 
+def test_select_from_sources_that_answered_nothing_is_refused():
+    nothing = dataclasses.replace(CASES["ordinary"](), scores=np.full((20, N_ITEMS), np.nan))
+    with pytest.raises(ValueError, match="method anchor: no source model answered any item"):
+        select(nothing, "anchor", 5)
+
+
 def test_get_method_unknown_name_shows_the_nearest():
     with pytest.raises(KeyError, match="unknown method 'anchors'; did you mean anchor"):
         get_method("anchors")

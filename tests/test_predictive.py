@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 from sklearn.linear_model import Ridge
 
 from lm_microbench.estimators import PredictiveEstimator
@@ -23,6 +24,7 @@ from lm_microbench.predictive.sources import (
     RESIDUAL_SOURCES,
     fit_sources,
 )
+from lm_microbench.predictive.sureness import fit_reference, levelled, sureness
 from lm_microbench.responses import ResponseMatrix
 from lm_microbench.ridge import PENALTIES, ridge
 from lm_microbench.subset import Subset
@@ -263,10 +265,22 @@ def dense_covariance(model, ability):
     return covariance, covariance[:, :n].mean(axis=1), at.slope[:, 0]
 
 
+def opinions(n_models=60, n_items=150, seed=0, temperature=1.0):
+    """Return answers to four choices, and the softmax shares of the right one."""
+    rng = np.random.default_rng(seed)
+    opinion = rng.normal(size=(n_models, n_items, 4))
+    ability, difficulty = rng.normal(size=(n_models, 1)), rng.normal(size=n_items)
+    opinion[:, :, 0] += 1 + ability - difficulty
+    share = np.exp(1.5 * opinion / temperature)
+    return (opinion.argmax(axis=2) == 0).astype(float), share[:, :, 0] / share.sum(axis=2)
+
+
 def test_fit_sources_confidences_by_hand():
     scores, confidences = both(20, 30)
     model = fit_sources(scores, confidences)
     found, curves = model.items.confidence, model.items.confidence.curves
+    how_sure = sureness(scores, confidences, found.reference)
+    confidences = levelled(confidences, how_sure.mode)
     p = curves.at(model.ability).probability
     squared = ((confidences - p.T) ** 2 / (p * (1 - p)).T).sum(axis=0)
     expected = (squared + 4 * squared.sum() / 600) / (20 + 4)
@@ -278,6 +292,55 @@ def test_fit_sources_confidences_by_hand():
     z, score = (x / np.maximum(np.sqrt((x**2).mean(axis=0)), 1) for x in (z, score))
     assert found.coupling == pytest.approx((z * score).mean())
     assert 0.4 < found.coupling < 0.9
+
+
+def test_sureness_at_the_mode_the_gradient_is_zero_and_the_error_is_its_slope():
+    scores, confidences = opinions(5, 40)
+    confidences[1, 3] = np.nan
+    reference = fit_reference(scores, confidences)
+    found = sureness(scores, confidences, reference)
+    a, b, spread = reference
+
+    def gradient(s):
+        x = np.exp(-s)[:, None] * b * (logit(confidences) - logit(0.25))
+        return -np.nansum((scores - expit(a + x)) * x, axis=1) - s / spread**2
+
+    np.testing.assert_allclose(gradient(found.mode), 0, atol=1e-5)
+    # The error is that of the expected information, here within a third of the observed one.
+    observed = (gradient(found.mode - 1e-4) - gradient(found.mode + 1e-4)) / 2e-4
+    np.testing.assert_allclose(found.error, observed**-0.5, rtol=0.34)
+
+
+def test_sureness_of_models_with_halved_logits_is_less_by_the_logarithm_of_two():
+    scores, confidences = opinions(8, 4000)
+    reference = fit_reference(scores, confidences)._replace(spread=10.0)
+    halved = expit(logit(0.25) + (logit(confidences) - logit(0.25)) / 2)
+    one, other = (sureness(scores, x, reference).mode for x in (confidences, halved))
+    np.testing.assert_allclose(one - other, np.log(2), atol=1e-3)
+    np.testing.assert_allclose(levelled(halved, other), levelled(confidences, one), atol=1e-3)
+
+
+def test_sureness_of_models_whose_confidences_are_not_known_is_zero():
+    reference = fit_reference(*opinions(5, 40))
+    found = sureness(np.ones((2, 3)), np.full((2, 3), np.nan), reference)
+    assert found.mode.tolist() == [0, 0]
+    np.testing.assert_allclose(found.error, reference.spread)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0, 4.0])
+def test_targets_surer_or_less_sure_than_all_sources_are_estimated_honestly(temperature):
+    scores, confidences = opinions(160, 200)
+    _, tempered = opinions(160, 200, temperature=temperature)
+    source = with_confidence(scores[:60], confidences[:60])
+    subset = select(source, "predictive", 50, seed=1)
+    truth = scores[60:].mean(axis=1)
+    answers = {
+        name: subset.answers(with_confidence(scores[60:], read[60:]))
+        for name, read in (("alike", confidences), ("other", tempered))
+    }
+    error = {name: np.abs(subset.estimate(x) - truth) for name, x in answers.items()}
+    assert (error["other"] < 1.96 * subset.standard_error(answers["other"])).mean() >= 0.85
+    assert error["other"].mean() < 1.5 * error["alike"].mean()
 
 
 def test_order_by_scores_and_confidences_is_the_dense_greedy_choice(monkeypatch):
@@ -387,9 +450,32 @@ def test_confidences_of_one_source_alone_say_nothing_and_harm_nothing():
     assert (subset.standard_error(answers) > 0).all()
 
 
+def test_confidences_of_fewer_than_four_sources_are_not_read():
+    # Nobody can be left out, so nothing says how far they can be trusted.
+    source = with_confidence(*both(3, 40))
+    assert select(source, "predictive", 10, seed=0).estimator.reads == "score"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"slope": (1.0,)}, "confidence.slope: 1 for 5 items"),
+        ({"loadings": ((0.1,),) * 5}, "confidence.loadings: give every item 19"),
+        ({"dispersion": (0.0,) * 5}, "greater than 0"),
+        ({"coupling": 0.96}, "less than or equal to 0.95"),
+    ],
+)
+def test_estimator_of_inconsistent_confidence_numbers_is_an_error(change, message):
+    estimator = select(with_confidence(*both(20, 40)), "predictive", 5, seed=0).estimator
+    with pytest.raises(ValueError, match=message):
+        PredictiveEstimator(
+            **{**dict(estimator), "confidence": {**dict(estimator.confidence), **change}}
+        )
+
+
 def test_estimate_of_scores_where_columns_for_confidences_are_missing_is_an_error():
     subset = select(with_confidence(*both(20, 40)), "predictive", 5, seed=0)
-    with pytest.raises(ValueError, match=r"\(1, 5\), but the subset has 5 items; give two columns"):
+    with pytest.raises(ValueError, match=r"\(1, 5\); give 5 scores, in the order of `items`, then"):
         subset.estimate(np.ones(5))
 
 
@@ -458,6 +544,11 @@ def test_manifest_round_trip_gives_the_same_errors(tmp_path, split, subset):
         ({"slope": (1.0,)}, "slope: 1 for 25 items"),
         ({"full_score": (0.5,)}, "full_score: 1 for 31 abilities"),
         ({"n_items": 25}, "n_items: 25 with 25 chosen"),
+        ({"ability": (0.0,) * 31}, "ability: not an even, ascending grid"),
+        ({"above": (0.5, 0.1)}, "above: 0.5 is not below 0.1"),
+        ({"trust": (1.0, 7.0)}, "less than or equal to 1"),
+        ({"inflation": (-1.0, 1.0)}, "greater than 0"),
+        ({"loadings": ((1.0,) * 40,) * 25}, "loadings: the squares of an item's add up to 1"),
     ],
 )
 def test_estimator_of_inconsistent_numbers_is_an_error(subset, change, message):

@@ -1,5 +1,6 @@
 """The study: laws that any method obeys, the paper's numbers, resuming, and wrong input."""
 
+import dataclasses
 import json
 import warnings
 
@@ -305,6 +306,17 @@ def test_check_subset_by_hand():
     assert row["agreement"] == pytest.approx(5 / 6)
     assert row["wrong_within"] == pytest.approx(1 / 3)
     assert row["bias"] == pytest.approx((-0.25 - 0.25) / 4)
+
+
+def test_check_subset_says_that_confidences_are_not_known():
+    source = simulated()
+    surer = dataclasses.replace(source, confidence=0.2 + 0.6 * source.scores)
+    subset = select(surer.take(models=source.models[:20]), "predictive", 5)
+    with pytest.warns(UserWarning, match="some confidences are not known"):
+        check_subset(source, subset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_subset(surer, subset)
 
 
 def test_check_subset_leaves_its_sources_out(matrix):

@@ -71,7 +71,7 @@ def test_answers_are_scores_or_confidences_in_the_order_of_the_items():
 
 @pytest.mark.parametrize("scores", [[1, 0], [[1, 0]], np.zeros((3, 1)), np.zeros((1, 1, 3))])
 def test_estimate_of_answers_to_another_number_of_items_is_refused(scores):
-    with pytest.raises(ValueError, match="but the subset has 3 items"):
+    with pytest.raises(ValueError, match="give 3 scores, in the order of `items`"):
         subset().estimate(scores)
 
 

@@ -72,7 +72,10 @@ def build(
     )
     for subset in subsets:
         entry = write_task(subset, output, label=label, replace=replace)
-        typer.echo(f"{entry.name}: {subset.size} of {subset.provenance.n_items} items in {output}")
+        read = {"both": ", reads scores and confidences", "confidence": ", reads confidences"}
+        more = read.get(subset.estimator.reads, "")
+        n_items = subset.provenance.n_items
+        typer.echo(f"{entry.name}: {subset.size} of {n_items} items in {output}{more}")
     if output.resolve() not in (folder.resolve() for folder in task_folders()):
         typer.echo(f"lm_eval finds {output} with LM_MICROBENCH_PATH={output}")
 

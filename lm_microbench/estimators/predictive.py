@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,13 @@ from lm_microbench.predictive import (
     ItemCurves,
 )
 from lm_microbench.predictive.evidence import Prediction
+from lm_microbench.predictive.sources import LARGEST_COUPLING
+from lm_microbench.predictive.sureness import Reference
 
 Numbers = tuple[Finite, ...]
 Ends = tuple[Finite, Finite]
+Share = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 _DIGITS = 7
 _CURVES = ("intercept", "slope", "var_intercept", "covariance", "var_slope")
@@ -35,7 +40,9 @@ class ConfidenceNumbers(BaseModel):
     ----------
     intercept, slope, var_intercept, covariance, var_slope, dispersion : tuple, length n_chosen
     loadings : tuple, shape (n_chosen, rank)
-    coupling : float
+    coupling, sureness_error : float
+    reference : (float, float, float)
+        See `Reference`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,9 +51,11 @@ class ConfidenceNumbers(BaseModel):
     var_intercept: Numbers
     covariance: Numbers
     var_slope: Numbers
-    dispersion: Numbers
+    dispersion: tuple[Annotated[float, Field(gt=0, le=1)], ...]
     loadings: tuple[Numbers, ...]
-    coupling: Finite = Field(ge=0, lt=1)
+    coupling: Finite = Field(ge=0, le=LARGEST_COUPLING)
+    reference: tuple[Finite, Finite, Finite]
+    sureness_error: Finite = Field(ge=0)
 
     @classmethod
     def of(cls, found: ConfidenceModel) -> ConfidenceNumbers:
@@ -56,13 +65,21 @@ class ConfidenceNumbers(BaseModel):
             dispersion=_rounded(found.curves.dispersion),
             loadings=_rounded(found.loadings),
             coupling=_rounded(found.coupling),
+            reference=_rounded(found.reference),
+            sureness_error=_rounded(found.sureness_error),
             **numbers,
         )
 
     def model(self) -> ConfidenceModel:
         """Return the model that these are the numbers of."""
         curves = _curves(self, np.array(self.dispersion))
-        return ConfidenceModel(curves, np.array(self.loadings), self.coupling)
+        return ConfidenceModel(
+            curves,
+            np.array(self.loadings),
+            self.coupling,
+            Reference(*self.reference),
+            self.sureness_error,
+        )
 
 
 class PredictiveEstimator(BaseModel):
@@ -108,11 +125,11 @@ class PredictiveEstimator(BaseModel):
     full_noise: Numbers
     prior_scale: Finite = Field(gt=0)
     above: Ends
-    design_share: Ends
+    design_share: tuple[Share, Share]
     shift: Ends
-    trust: Ends
-    inflation: Ends
-    difference_inflation: Ends
+    trust: tuple[Share, Share]
+    inflation: tuple[Positive, Positive]
+    difference_inflation: tuple[Positive, Positive]
     confidence: ConfidenceNumbers | None = None
 
     @classmethod
@@ -223,23 +240,38 @@ class PredictiveEstimator(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> PredictiveEstimator:
-        more = () if self.confidence is None else self.confidence.loadings
-        ranks = {len(row) for row in (*self.loadings, *more, *self.full_loadings)}
-        for part in (self, self.confidence):
-            for name in (*_CURVES, "loadings", "drawn", "dispersion"):
-                found = getattr(part, name, None)
-                if found is not None and len(found) != self.size:
-                    raise ValueError(f"{name}: {len(found)} for {self.size} items")
+        for name in (*_CURVES, "loadings", "drawn"):
+            _check_length(name, getattr(self, name), self.size, "items")
         for name in ("full_score", "full_slope", "full_loadings", "full_noise"):
-            if len(getattr(self, name)) != len(self.ability):
-                raise ValueError(
-                    f"{name}: {len(getattr(self, name))} for {len(self.ability)} abilities"
-                )
-        if len(ranks) != 1:
-            raise ValueError("loadings: give every item and ability as many")
+            _check_length(name, getattr(self, name), len(self.ability), "abilities")
+        _check_loadings("loadings", self.loadings, len(self.full_loadings[0]))
+        if self.confidence is not None:
+            for name in (*_CURVES, "dispersion", "loadings"):
+                found = getattr(self.confidence, name)
+                _check_length(f"confidence.{name}", found, self.size, "items")
+            rank = len(self.full_loadings[0])
+            _check_loadings("confidence.loadings", self.confidence.loadings, rank)
+        steps = np.diff(self.ability)
+        if steps.min() <= 0 or np.ptp(steps) > 1e-4 * steps.mean():
+            raise ValueError("ability: not an even, ascending grid")
+        if self.above[0] >= self.above[1]:
+            raise ValueError(f"above: {self.above[0]} is not below {self.above[1]}")
         if self.size >= self.n_items:
             raise ValueError(f"n_items: {self.n_items} with {self.size} chosen")
         return self
+
+
+def _check_length(name: str, values: Sequence[object], length: int, of: str) -> None:
+    if len(values) != length:
+        raise ValueError(f"{name}: {len(values)} for {length} {of}")
+
+
+def _check_loadings(name: str, loadings: Sequence[Numbers], rank: int) -> None:
+    """Refuse loadings that explain all of an item's variance, or more."""
+    if any(len(row) != rank for row in loadings):
+        raise ValueError(f"{name}: give every item {rank}, as `full_loadings` has")
+    if max(sum(x * x for x in row) for row in loadings) >= 1:
+        raise ValueError(f"{name}: the squares of an item's add up to 1 or more")
 
 
 def _curves(numbers: BaseModel, dispersion: Array) -> ItemCurves:

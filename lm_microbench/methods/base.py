@@ -135,6 +135,8 @@ class Method(ABC):
                 f"method {self.name}: needs the answers of at least 2 source models, "
                 f"got {source.n_models}"
             )
+        if self.needs_responses and np.isnan(source.scores).all():
+            raise ValueError(f"method {self.name}: no source model answered any item")
         return int(size)
 
     def _subset(self, source: ResponseMatrix, size: int, choice: Choice) -> Subset:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lm_microbench.predictive.curves import Array, ItemCurves
+from lm_microbench.predictive.sureness import Reference, above_chance, levelled, sureness
 
 Items = npt.NDArray[np.intp] | npt.NDArray[np.bool_]
 
@@ -19,15 +20,21 @@ class ConfidenceModel:
     Parameters
     ----------
     curves : ItemCurves
-        Of the confidences.
+        Of the confidences, those of all models levelled (see `sureness`).
     loadings : array, shape (n_items, rank)
     coupling : float
         Correlation of an item's confidence with its score, given the ability.
+    reference : Reference
+        By which confidences are levelled.
+    sureness_error : float
+        Standard error with which the chosen items say how sure of itself a model is.
     """
 
     curves: ItemCurves
     loadings: Array
     coupling: float
+    reference: Reference
+    sureness_error: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +75,23 @@ class AnswerModel:
             return self.loadings
         return np.vstack([self.loadings, self.confidence.loadings])
 
+    def levelled(self, answers: Array) -> Array:
+        """Return answers with the confidences as if all models were as sure of themselves.
+
+        Scores come first, then confidences; one without its score is left out.
+        """
+        if self.confidence is None:
+            return answers
+        scores, confidences = np.hsplit(answers, 2)
+        found = levelled(confidences, sureness(scores, confidences, self.confidence.reference).mode)
+        return np.hstack([scores, np.where(np.isnan(scores), np.nan, found)])
+
+    def unsure(self, error: float) -> AnswerModel:
+        """Return the model where a target's sureness is known with this error."""
+        if self.confidence is None:
+            return self
+        return replace(self, confidence=replace(self.confidence, sureness_error=error))
+
     def take(self, items: Items) -> AnswerModel:
         """Return the model of some items."""
         two = self.confidence
@@ -87,12 +111,21 @@ class AnswerModel:
         p, v, slope = self.curves.at(ability)
         root = np.sqrt(v)
         if self.confidence is None:
-            return AnswerValues(p, slope, slope / root, root)
+            return AnswerValues(p, slope, slope / root, root, np.zeros_like(p))
         g, w, rise = self.confidence.curves.at(ability)
         rho, spread = self.confidence.coupling, np.sqrt(w)
-        signal = (rise / spread - rho * slope / root) / np.sqrt(1 - rho**2)
-        means, slopes = np.vstack([p, g]), np.vstack([slope, rise])
-        return AnswerValues(means, slopes, np.vstack([slope / root, signal]), root, spread, rho)
+        signal = innovation(rise / spread, slope / root, rho)
+        # The derivative of a levelled confidence to the sureness by which it was levelled.
+        surer = innovation(g * (1 - g) * above_chance(g) / spread, 0, rho)
+        return AnswerValues(
+            np.vstack([p, g]),
+            np.vstack([slope, rise]),
+            np.vstack([slope / root, signal]),
+            root,
+            np.vstack([np.zeros_like(p), self.confidence.sureness_error * surer]),
+            spread,
+            rho,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +140,10 @@ class AnswerValues:
         Derivative of the expected residual in standard units.
     root : array, shape (n_items, n_abilities)
         Standard deviation of the scores.
+    sureness : array, shape (n_answers, n_abilities)
+        Loadings of residuals in standard units on the error of a model's sureness; 0 for scores.
     confidence_root : array, shape (n_items, n_abilities), optional
-        That of the confidences.
+        Standard deviation of the confidences.
     coupling : float
     """
 
@@ -116,6 +151,7 @@ class AnswerValues:
     slope: Array
     signal: Array
     root: Array
+    sureness: Array
     confidence_root: Array | None = None
     coupling: float = 0.0
 
@@ -129,6 +165,6 @@ class AnswerValues:
         return np.vstack([score, confidence / self.confidence_root])
 
 
-def innovation(confidence: Array, score: Array, coupling: float) -> Array:
+def innovation(confidence: Array, score: Array | float, coupling: float) -> Array:
     """Return what residuals of confidences say beyond those of scores, in standard units."""
     return np.asarray((confidence - coupling * score) / np.sqrt(1 - coupling**2))

@@ -17,13 +17,14 @@ from lm_microbench.predictive.sources import (
     fit_sources,
     smoothed_scores,
 )
+from lm_microbench.predictive.sureness import sureness
 
 N_FOLDS = 3
 """Folds of sources left out to see errors inside their range."""
 BEST_SHARE = 0.25
 """Share of the sources, the best, left out to see errors above the range."""
 MIN_SOURCES = 4
-"""With fewer sources none is left out."""
+"""With fewer sources none is left out, and no confidences are read."""
 LARGEST = 250
 """Larger sizes take the inflation of this one, to save time."""
 SHIFT_MODELS = 10
@@ -65,7 +66,7 @@ class HeldOut:
     ----------
     answers : array, shape (n_held_out, n_answers)
         Scores, followed by the confidences where these are read; a score that is not given is
-        replaced by its expectation.
+        replaced by its expectation, and a confidence is then not known.
     truth : array, shape (n_held_out,)
         Full scores.
     above : bool
@@ -84,13 +85,24 @@ class HeldOut:
 
     def predict(self, evidence: Evidence) -> Prediction:
         """Return what the held-out models' answers to these items say."""
+        return evidence.predict(self._answers_to(evidence))
+
+    def sureness_error(self, evidence: Evidence) -> Array:
+        """Return the error with which these items say how sure of itself each model is."""
+        if self.model.items.confidence is None:
+            return np.zeros(0)
+        scores, confidences = np.hsplit(self._answers_to(evidence), 2)
+        return sureness(scores, confidences, self.model.items.confidence.reference).error
+
+    def _answers_to(self, evidence: Evidence) -> Array:
         chosen, _ = self.order.first(len(evidence.drawn))
         n_items = self.model.n_items
-        parts = [
-            self.answers[:, i : i + n_items][:, chosen]
-            for i in range(0, self.answers.shape[1], n_items)
-        ]
-        return evidence.predict(np.hstack(parts))
+        return np.hstack(
+            [
+                self.answers[:, i : i + n_items][:, chosen]
+                for i in range(0, self.answers.shape[1], n_items)
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +117,8 @@ class Fitted:
         """Return the choice of `size` items, with correction and inflation."""
         chosen, drawn = self.order.first(size)
         parts = [(held, held.evidence(min(size, LARGEST))) for held in self.held_out]
+        error = _sureness_error(parts)
+        parts = [(held, replace(e, items=e.items.unsure(error))) for held, e in parts]
         trust = _trust(parts) if self.model.items.confidence is not None else (1.0, 1.0)
         parts = [(held, replace(evidence, trust=trust)) for held, evidence in parts]
         share = _design_share(parts)
@@ -113,10 +127,12 @@ class Fitted:
         shift = _shift([(h.above, h.predict(e).score - h.truth) for h, e in parts], left)
         parts = [(held, replace(evidence, shift=shift)) for held, evidence in parts]
         found = [(held, held.predict(evidence)) for held, evidence in parts]
+        whole = Evidence.of(self.model, chosen, drawn)
         return Calibrated(
             chosen,
             replace(
-                Evidence.of(self.model, chosen, drawn),
+                whole,
+                items=whole.items.unsure(error),
                 design_share=share,
                 shift=shift,
                 trust=trust,
@@ -148,7 +164,8 @@ def fit(
     answered = (~np.isnan(scores)).any(axis=1)
     answered = answered if answered.sum() > 1 else np.ones_like(answered)
     scores = scores[answered]
-    confidences = None if confidences is None else confidences[answered]
+    if confidences is not None:  # trusted only where sources can be left out
+        confidences = confidences[answered] if len(scores) >= MIN_SOURCES else None
     _, numbers = np.unique(np.array(subtasks), return_inverse=True)
     model, seeds = fit_sources(scores, confidences), rng.integers(2**63, size=N_FOLDS + 2)
     held_out = tuple(
@@ -185,6 +202,12 @@ def _hold_out(
     if confidences is not None:
         answers = np.hstack([answers, confidences[out]])
     return HeldOut(model, Order(model, subtasks, rng), answers, truth, above)
+
+
+def _sureness_error(parts: list[tuple[HeldOut, Evidence]]) -> float:
+    """Return the error with which the chosen items say how sure of itself a model is."""
+    errors = [held.sureness_error(evidence) for held, evidence in parts]
+    return float(np.sqrt(np.mean(np.concatenate([np.zeros(1), *errors]) ** 2)))
 
 
 def _trust(parts: list[tuple[HeldOut, Evidence]]) -> Ends:

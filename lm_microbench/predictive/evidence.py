@@ -96,10 +96,8 @@ class Evidence:
         without a score is an item not chosen, one without a confidence is read by its score. Equal
         rows get equal predictions.
         """
-        if self.items.confidence is not None:
-            score, confidence = np.hsplit(answers, 2)
-            answers = np.hstack([score, np.where(np.isnan(score), np.nan, confidence)])
         rows, back = np.unique(answers, axis=0, return_inverse=True)
+        rows = self.items.levelled(rows)
         found = np.full((4, len(rows)), np.nan)
         patterns, group = np.unique(~np.isnan(rows), axis=0, return_inverse=True)
         for i, known in enumerate(patterns):
@@ -153,9 +151,10 @@ class Evidence:
         at = self.items.at(full.ability)
         covariance = load @ full.loadings.T
         covariance[: len(self.drawn)] += self.items.uniqueness[:, None] * at.root / self.n_items
-        solved, likelihood = self._solved(known, covariance, at.signal)
+        solved, likelihood = self._solved(known, at.sureness, covariance, at.signal)
         prior = (full.loadings**2).sum(axis=1) + full.noise
-        explained = 2 * (covariance * solved).sum(axis=0) - _variance(load, solved)
+        of_answers = _variance(load, solved) + (at.sureness * solved).sum(axis=0) ** 2
+        explained = 2 * (covariance * solved).sum(axis=0) - of_answers
         variance = np.maximum(prior - explained, 0)
         weight, likelihood = at.weights(solved), at.weights(likelihood)
         likelihood *= 1 + TIE_BREAK * ((np.arange(len(known))[:, None] + 1) * _GOLDEN % 1)
@@ -171,13 +170,18 @@ class Evidence:
             curve,
         )
 
-    def _solved(self, known: npt.NDArray[np.bool_], *sides: Array) -> list[Array]:
+    def _solved(self, known: npt.NDArray[np.bool_], sureness: Array, *sides: Array) -> list[Array]:
         """Return ``R_S^-1 x`` for x of shape (n_answers, n_abilities), 0 where not known.
 
-        Where confidences are not trusted wholly, a mean of that and of what scores alone give.
+        ``R = L L' + diag(u) + h h'`` with h the sureness, by the Sherman-Morrison formula. Where
+        confidences are not trusted wholly, a mean of that and of what scores alone give.
         """
         load, scores = self.items.all_loadings, np.arange(len(known)) < len(self.drawn)
         found = [_times_inverse(load, x, known) for x in sides]
+        if self.items.confidence is not None:
+            one = _times_inverse(load, sureness, known)
+            whole = 1 + (sureness * one).sum(axis=0)
+            found = [x - one * ((sureness * x).sum(axis=0) / whole) for x in found]
         if self.items.confidence is None or self.trust == (1.0, 1.0):
             return found
         alone = [_times_inverse(load, x, known & scores) for x in sides]

@@ -12,6 +12,7 @@ from scipy.special import logit
 
 from lm_microbench.predictive.answers import AnswerModel, ConfidenceModel, innovation
 from lm_microbench.predictive.curves import Array, ItemCurves, fit_curves
+from lm_microbench.predictive.sureness import fit_reference, levelled, sureness
 
 RANK = 40
 """Most components of the residual correlation that are kept."""
@@ -130,6 +131,8 @@ def fit_sources(scores: Array, confidences: Array | None = None) -> SourceModel:
     if confidences is None:
         items = AnswerModel(curves, _loadings(residual, _components(residual)))
         return SourceModel(items, ability, centre, spread)
+    reference = fit_reference(scores, confidences)
+    confidences = levelled(confidences, sureness(scores, confidences, reference).mode)
     prior = SLOPE_SD / spread, _mean_slope(confidences, ability)
     found = fit_curves(confidences, ability, *prior).dispersed(confidences, ability)
     second = _residuals(confidences, found, ability)
@@ -138,7 +141,7 @@ def fit_sources(scores: Array, confidences: Array | None = None) -> SourceModel:
     coupling = float(np.clip(together, 0, LARGEST_COUPLING))
     second = np.where(known, innovation(second, residual, coupling), 0)
     components = _components(np.hstack([residual, second]))
-    confidence = ConfidenceModel(found, _loadings(second, components), coupling)
+    confidence = ConfidenceModel(found, _loadings(second, components), coupling, reference)
     items = AnswerModel(curves, _loadings(residual, components), confidence)
     return SourceModel(items, ability, centre, spread)
 
