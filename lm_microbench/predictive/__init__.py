@@ -6,6 +6,9 @@ the Bernoulli variances ``v_i = p_i (1 - p_i)`` and the correlation ``R = L L' +
 ``L`` (n_items x rank) are shrunk principal components of the sources' standardised residuals and
 ``u`` makes the diagonal 1. No matrix of items x items is ever built.
 
+Confidences, where they are read too (`answers`): an item's second answer, with a curve of its own,
+after all models were made equally sure of themselves (`sureness`).
+
 Choosing (`choosing`): greedily the item that lowers most the posterior variance of the full score,
 over abilities from those of the sources to well above the best; and a share of items at random.
 

@@ -94,7 +94,7 @@ class Order:
         ]
         scores = self._answers[0]
         scores.with_full += at.root.T * scores.noise / items.n_items
-        self._between = _between(*self._answers) if parts == 2 else None
+        self._cross = _cross_covariance(*self._answers) if parts == 2 else None
         self._factors = np.repeat(np.eye(mean.shape[1])[None], len(ability), axis=0)
         self._weight = weight / ((mean**2).sum(axis=1) + full.noise) ** POWER
         self._n_sources, self._due = model.n_sources, 0.0
@@ -133,19 +133,18 @@ class Order:
     def _explained(self) -> Array:
         """Return the variance of the full score that each item explains, (n_abilities, n_items)."""
         one = self._answers[0]
-        if self._between is None:
+        if self._cross is None:
             return np.asarray(one.with_full**2 / one.variance)
         two = self._answers[1]
         crossed = two.with_full**2 * one.variance + one.with_full**2 * two.variance
-        crossed -= 2 * one.with_full * two.with_full * self._between
-        return np.asarray(crossed / (one.variance * two.variance - self._between**2))
+        crossed -= 2 * one.with_full * two.with_full * self._cross
+        return np.asarray(crossed / (one.variance * two.variance - self._cross**2))
 
     def _condition_on(self, item: int) -> None:
         """Take an item's answers as known, one after another, at every ability."""
-        known: list[
-            Array
-        ] = []  # each as a combination of factors, beyond those before, of variance 1
-        with_full: list[Array] = []  # its covariance with the full score
+        # Each answer, beyond those before it: a combination of factors of variance 1, and its
+        # covariance with the full score.
+        known, with_full = list[Array](), list[Array]()
         for answers in self._answers:
             factor = answers.factor(item)
             each = np.einsum("gij,gj->gi", self._factors, factor)
@@ -157,9 +156,9 @@ class Order:
             with_full.append(left / spread)
             self._factors -= known[-1][:, :, None] * known[-1][:, None, :]
         shared = [answers.covariance(np.stack(known)) for answers in self._answers]
-        if self._between is not None:
+        if self._cross is not None:
             for one, two in zip(*shared, strict=True):
-                self._between -= one * two
+                self._cross -= one * two
         for answers, covariance in zip(self._answers, shared, strict=True):
             answers.condition(covariance, with_full)
 
@@ -210,6 +209,6 @@ class _Answers:
         np.maximum(self.variance, 1e-9, out=self.variance)
 
 
-def _between(one: _Answers, two: _Answers) -> Array:
+def _cross_covariance(one: _Answers, two: _Answers) -> Array:
     """Return the covariance of both answers to each item, shape (n_abilities, n_items)."""
     return np.asarray((one.loadings * two.loadings).sum(axis=0) + one.signal * two.signal)

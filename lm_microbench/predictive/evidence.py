@@ -176,7 +176,7 @@ class Evidence:
         ``R = L L' + diag(u) + h h'`` with h the sureness, by the Sherman-Morrison formula. Where
         confidences are not trusted wholly, a mean of that and of what scores alone give.
         """
-        load, scores = self.items.all_loadings, np.arange(len(known)) < len(self.drawn)
+        load, is_score = self.items.all_loadings, np.arange(len(known)) < len(self.drawn)
         found = [_times_inverse(load, x, known) for x in sides]
         if self.items.confidence is not None:
             one = _times_inverse(load, sureness, known)
@@ -184,7 +184,7 @@ class Evidence:
             found = [x - one * ((sureness * x).sum(axis=0) / whole) for x in found]
         if self.items.confidence is None or self.trust == (1.0, 1.0):
             return found
-        alone = [_times_inverse(load, x, known & scores) for x in sides]
+        alone = [_times_inverse(load, x, known & is_score) for x in sides]
         trust = self.between(self.full.ability, self.trust)
         return [trust * x + (1 - trust) * y for x, y in zip(found, alone, strict=True)]
 
