@@ -1,10 +1,10 @@
 """From answers on a subset to an estimate of the full score.
 
 An estimator is a small set of numbers, kept in a subset's manifest, so that a run needs no source
-data. Every estimator has `estimate(scores)` and `standard_error(scores)`, of answers in the order of
-the subset's items. `reads` says what these are: scores or, in their place, confidences, shape
+data. Every estimator has `estimate(scores)` and `standard_error(scores)`, of answers in the order
+of the subset's items. `reads` says what these are: scores or, in their place, confidences, shape
 (n_models, n_chosen); or both, (n_models, 2 n_chosen), the scores first. `knows_its_error` says
-whether the standard error holds without trust in a model: by design, or by models that were left out.
+whether the standard error holds without trust in a model: by design, or by models left out.
 """
 
 from typing import Annotated
