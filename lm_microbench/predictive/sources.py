@@ -26,6 +26,8 @@ REACH, REACH_LOGITS = 2.0, 1.5
 """How far above the best source targets are expected: standard deviations, at most logits."""
 MARGIN = 0.5
 """The grid of abilities goes on for so many logits above what is expected of targets."""
+SURENESS_ITEMS = 1000
+"""About so many items, or all, tell how sure of itself a source is."""
 LARGEST_COUPLING = 0.95
 """A confidence always says a little that the score does not."""
 _N_GRID = 31
@@ -131,8 +133,11 @@ def fit_sources(scores: Array, confidences: Array | None = None) -> SourceModel:
     if confidences is None:
         items = AnswerModel(curves, _loadings(residual, _components(residual)))
         return SourceModel(items, ability, centre, spread)
-    reference = fit_reference(scores, confidences)
-    confidences = levelled(confidences, sureness(scores, confidences, reference).mode)
+    # So many items, evenly taken, say all of how sure of itself a model is.
+    some = slice(None, None, max(1, scores.shape[1] // SURENESS_ITEMS))
+    reference = fit_reference(scores[:, some], confidences[:, some])
+    how_sure = sureness(scores[:, some], confidences[:, some], reference)
+    confidences = levelled(confidences, how_sure.mode)
     prior = SLOPE_SD / spread, _mean_slope(confidences, ability)
     found = fit_curves(confidences, ability, *prior).dispersed(confidences, ability)
     second = _residuals(confidences, found, ability)
