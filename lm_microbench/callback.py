@@ -108,8 +108,9 @@ class MicrobenchCallback(TrainerCallback):  # type: ignore[misc]
         except (OSError, ValueError) as error:
             log.warning("the history is begun anew: %s", error)
             saved = []
-        self._points = [x for x in saved if (x.step or 0) <= state.global_step and self._fits(x)]
-        if len(self._points) < sum((x.step or 0) <= state.global_step for x in saved):
+        earlier = [x for x in saved if (x.step or 0) <= state.global_step]
+        self._points = [x for x in earlier if self._fits(x)]
+        if len(self._points) < len(earlier):
             log.warning("answers of other tasks or subsets in the history are left out")
         if self.every is None and str(getattr(args.save_strategy, "value", "")) == "no":
             log.warning("no checkpoint is saved, so none is evaluated; give `every`")

@@ -244,12 +244,12 @@ class PredictiveEstimator(BaseModel):
             _check_length(name, getattr(self, name), self.size, "items")
         for name in ("full_score", "full_slope", "full_loadings", "full_noise"):
             _check_length(name, getattr(self, name), len(self.ability), "abilities")
-        _check_loadings("loadings", self.loadings, len(self.full_loadings[0]))
+        rank = len(self.full_loadings[0])
+        _check_loadings("loadings", self.loadings, rank)
         if self.confidence is not None:
             for name in (*_CURVES, "dispersion", "loadings"):
                 found = getattr(self.confidence, name)
                 _check_length(f"confidence.{name}", found, self.size, "items")
-            rank = len(self.full_loadings[0])
             _check_loadings("confidence.loadings", self.confidence.loadings, rank)
         steps = np.diff(self.ability)
         if steps.min() <= 0 or np.ptp(steps) > 1e-4 * steps.mean():

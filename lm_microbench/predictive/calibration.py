@@ -96,13 +96,9 @@ class HeldOut:
 
     def _answers_to(self, evidence: Evidence) -> Array:
         chosen, _ = self.order.first(len(evidence.drawn))
-        n_items = self.model.n_items
-        return np.hstack(
-            [
-                self.answers[:, i : i + n_items][:, chosen]
-                for i in range(0, self.answers.shape[1], n_items)
-            ]
-        )
+        n_models, n_items = len(self.answers), self.model.n_items
+        kinds = self.answers.reshape(n_models, -1, n_items)  # scores, and confidences
+        return kinds[:, :, chosen].reshape(n_models, -1)
 
 
 @dataclass(frozen=True, eq=False)
